@@ -1,0 +1,88 @@
+"""Rows of different length in two flat arrays: what maps are made of, and what compiled kernels can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """values (V, ...), offsets (N+1,): row i is values[offsets[i]:offsets[i+1]]."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def from_rows(
+        cls, rows: Sequence[ArrayLike], dtype: type = np.float64, width: int | None = None
+    ) -> Ragged:
+        """Stack rows; `width` is the size of the second axis (None: rows are 1-D)."""
+        tail = () if width is None else (width,)
+        arrays = [np.asarray(row, dtype=dtype).reshape((-1, *tail)) for row in rows]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum([len(a) for a in arrays], out=offsets[1:])
+        values = np.concatenate(arrays) if arrays else np.zeros((0, *tail), dtype=dtype)
+        return cls(np.ascontiguousarray(values), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True)
+class Polygons:
+    """N areas of one or more rings. rings: Ragged of (P, 2) points, not closed; offsets (N+1,) into the rings.
+
+    A point is inside by the even-odd rule over all rings of an area: holes and parts need no extra flags.
+    """
+
+    rings: Ragged
+    offsets: np.ndarray
+
+    @classmethod
+    def from_exteriors(cls, exteriors: Sequence[ArrayLike]) -> Polygons:
+        """One ring per area."""
+        return cls.from_rings([[exterior] for exterior in exteriors])
+
+    @classmethod
+    def from_rings(cls, areas: Sequence[Sequence[ArrayLike]]) -> Polygons:
+        """Several rings per area; a closing point equal to the first one is dropped."""
+        flat = [_open_ring(ring) for rings in areas for ring in rings]
+        offsets = np.zeros(len(areas) + 1, dtype=np.int64)
+        np.cumsum([len(rings) for rings in areas], out=offsets[1:])
+        return cls(Ragged.from_rows(flat, width=2), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> list[np.ndarray]:
+        return [self.rings[j] for j in range(self.offsets[i], self.offsets[i + 1])]
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """(N, 4): min x, min y, max x, max y of each area; an empty area has inverted (infinite) bounds."""
+        out = np.full((len(self), 4), np.inf)
+        out[:, 2:] = -np.inf
+        for i in range(len(self)):
+            lo, hi = self.rings.offsets[self.offsets[i]], self.rings.offsets[self.offsets[i + 1]]
+            if hi > lo:
+                points = self.rings.values[lo:hi]
+                out[i, :2], out[i, 2:] = points.min(axis=0), points.max(axis=0)
+        return out
+
+
+def _open_ring(ring: ArrayLike) -> np.ndarray:
+    points = np.asarray(ring, dtype=np.float64).reshape(-1, 2)
+    if len(points) > 1 and np.array_equal(points[0], points[-1]):
+        points = points[:-1]
+    return points

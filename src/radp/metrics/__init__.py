@@ -1,0 +1,1 @@
+"""nuPlan's closed-loop metrics on rollouts, and the score made of them."""

@@ -1,0 +1,1 @@
+"""Planners: everything that turns an observation into a plan."""

@@ -1,0 +1,1 @@
+"""Run folders and the one map over many independent pieces."""

@@ -1,0 +1,20 @@
+"""The log of a drive and the places where logs are kept."""
+
+from radp.scenario.road_map import NO_AREAS, Areas, RoadMap
+from radp.scenario.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
+from radp.scenario.vehicle import PACIFICA, Vehicle
+
+__all__ = [
+    "NO_AREAS",
+    "PACIFICA",
+    "Areas",
+    "Box",
+    "Ego",
+    "LightState",
+    "ObjectType",
+    "RoadMap",
+    "Scenario",
+    "Tracks",
+    "TrafficLights",
+    "Vehicle",
+]

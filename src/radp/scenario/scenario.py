@@ -1,0 +1,140 @@
+"""The log: one recorded drive with its road, its traffic, its lights and its route."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from radp.scenario.road_map import RoadMap
+
+
+class ObjectType(IntEnum):
+    """Kind of a tracked object; the last four stand still and have no velocity."""
+
+    VEHICLE = 0
+    PEDESTRIAN = 1
+    BICYCLE = 2
+    TRAFFIC_CONE = 3
+    BARRIER = 4
+    CZONE_SIGN = 5
+    GENERIC_OBJECT = 6
+
+
+FIRST_STATIC_TYPE = int(ObjectType.TRAFFIC_CONE)
+
+
+class LightState(IntEnum):
+    """State of a connector's light; ABSENT = not listed in that frame."""
+
+    ABSENT = 0
+    GREEN = 1
+    YELLOW = 2
+    RED = 3
+    UNKNOWN = 4
+
+
+class Ego(IntEnum):
+    """Columns of an ego state. Pose is the REAR AXLE in the world; velocity and acceleration in the vehicle frame."""
+
+    X = 0
+    Y = 1
+    HEADING = 2
+    VX = 3
+    VY = 4
+    AX = 5
+    AY = 6
+    YAW_RATE = 7
+    YAW_ACCEL = 8
+    STEERING = 9
+    STEERING_RATE = 10
+
+
+class Box(IntEnum):
+    """Columns of a tracked object's state. Pose is the BOX CENTRE; velocity in the WORLD frame."""
+
+    X = 0
+    Y = 1
+    HEADING = 2
+    VX = 3
+    VY = 4
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """A objects over T frames, in detection order (which matters for reactive agents)."""
+
+    ids: tuple[str, ...]
+    type: np.ndarray  # (A,) uint8, ObjectType
+    size: np.ndarray  # (A, 3) length, width, height [m]
+    state: np.ndarray  # (A, T, 5) columns Box [m, rad, m/s]; zeros where not valid
+    valid: np.ndarray  # (A, T) bool
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class TrafficLights:
+    """C connectors whose light is known in some frame, over T frames."""
+
+    lane: np.ndarray  # (C,) lane index of the connector in the map
+    state: np.ndarray  # (T, C) uint8, LightState
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """T = start + N frames: `start` frames of history, then frame 0 of the drive and its N - 1 successors.
+
+    A closed-loop run makes N - 1 samples (the last frame is never planned from).
+    """
+
+    token: str
+    kind: str
+    source: str
+    map: RoadMap
+    time_us: np.ndarray  # (T,) int64
+    ego: np.ndarray  # (T, 11) columns Ego: what the expert drove
+    tracks: Tracks
+    lights: TrafficLights
+    route: tuple[str, ...]  # roadblock ids in driving order
+    goal: np.ndarray | None = None  # (3,) x, y, heading
+    start: int = 0
+    dt: float = 0.1  # nominal step [s]
+    tags: dict[str, str] = field(default_factory=dict)  # free remarks: hazards, what a source lacked
+
+    @property
+    def frames(self) -> int:
+        """N: frames from the start of the drive to its end, both included."""
+        return len(self.time_us) - self.start
+
+    def validate(self) -> None:
+        """Raise ValueError naming the token, the field and the bad value."""
+        who, total, count = f"scenario {self.token!r}", len(self.time_us), len(self.tracks)
+        expected = {
+            "ego": (self.ego, (total, len(Ego))),
+            "tracks.state": (self.tracks.state, (count, total, len(Box))),
+            "tracks.valid": (self.tracks.valid, (count, total)),
+            "tracks.size": (self.tracks.size, (count, 3)),
+            "tracks.type": (self.tracks.type, (count,)),
+            "lights.state": (self.lights.state, (total, len(self.lights.lane))),
+        }
+        for name, (array, shape) in expected.items():
+            if array.shape != shape:
+                raise ValueError(f"{who}: {name} has shape {array.shape}, expected {shape}")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{who}: {name} holds a value that is not finite")
+        if self.frames < 2:
+            raise ValueError(f"{who}: {self.frames} frames, at least 2 are needed")
+        if (np.diff(self.time_us) <= 0).any():
+            raise ValueError(
+                f"{who}: time_us does not increase at frame {int(np.argmax(np.diff(self.time_us) <= 0)) + 1}"
+            )
+        if count and self.tracks.type.max() > max(ObjectType):
+            raise ValueError(
+                f"{who}: tracks.type holds {int(self.tracks.type.max())}, expected 0..{int(max(ObjectType))}"
+            )
+        if len(self.lights.lane) and (self.lights.lane.min() < 0 or self.lights.lane.max() >= len(self.map)):
+            raise ValueError(f"{who}: lights.lane points outside the map's {len(self.map)} lanes")
+        self.map.validate()

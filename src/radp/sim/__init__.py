@@ -1,0 +1,1 @@
+"""The closed loop: many scenarios in lock step."""

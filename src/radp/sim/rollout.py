@@ -1,0 +1,78 @@
+"""What happened in a closed-loop drive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radp.scenario import Scenario, Tracks
+from radp.sources.rollout_json import (
+    RolloutJsonError,
+    load_json,
+    scenario_from_json,
+    scenario_to_json,
+    states_from_json,
+    states_to_json,
+    tracks_to_json,
+)
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """S samples of one drive (S = scenario.frames - 1); sample s belongs to the scenario's frame start + s."""
+
+    scenario: Scenario
+    time_us: np.ndarray  # (S,) int64
+    ego: np.ndarray  # (S, 11) columns Ego, executed
+    agents: Tracks  # over the S samples, as the ego met them
+    agent_mode: str = "nonreactive"  # or "reactive"
+    planner: str = "unknown"
+    seed: int = 0
+    plans: np.ndarray | None = (
+        None  # (S, H, 4) x, y, cos, sin of the rear axle, ego frame of that sample, float32
+    )
+    pressures: np.ndarray | None = None  # (S, M)
+    failure: str | None = None  # why the planner failed here; such a drive scores 0
+
+
+def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
+    """A drive from neutral JSON: `ego` is the executed drive, `expert` and the rest the scenario."""
+    if "ego" not in data:
+        raise RolloutJsonError(f"{name}: field 'ego' is missing, so this is a scenario and not a drive")
+    scenario = scenario_from_json(data, name)
+    try:
+        time_us, ego = states_from_json(data["ego"])
+    except KeyError as error:
+        raise RolloutJsonError(f"{name}: field ego.{error.args[0]} is missing") from None
+    window = slice(scenario.start, scenario.start + len(time_us))
+    tracks = scenario.tracks
+    if len(time_us) > scenario.frames or not np.isfinite(ego).all():
+        raise RolloutJsonError(
+            f"{name}: ego has {len(time_us)} finite states expected at most {scenario.frames}, all finite"
+        )
+    seen = Tracks(tracks.ids, tracks.type, tracks.size, tracks.state[:, window], tracks.valid[:, window])
+    mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
+    return Rollout(
+        scenario, time_us, ego, seen, mode, str(data.get("planner", "unknown")), int(data.get("seed", 0))
+    )
+
+
+def read_rollout(path: Path) -> Rollout:
+    """A drive from a `.json` or `.json.gz` file."""
+    return rollout_from_json(load_json(path), name=str(path))
+
+
+def rollout_to_json(rollout: Rollout) -> dict[str, Any]:
+    """Neutral JSON of a drive. Its `agents` are those of the drive, which differ from the log's in reactive mode."""
+    data = scenario_to_json(rollout.scenario)
+    data["ego"] = states_to_json(rollout.time_us, rollout.ego)
+    if rollout.agent_mode == "reactive":
+        agents = tracks_to_json(rollout.agents)
+        for agent in agents:
+            agent["frame"] = [frame + rollout.scenario.start for frame in agent["frame"]]
+        data["agents"] = agents
+    data.update(mode=rollout.agent_mode, planner=rollout.planner, seed=rollout.seed)
+    return data

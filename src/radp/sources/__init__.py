@@ -1,0 +1,1 @@
+"""One file per origin of logs; each ends in a `Scenario`."""

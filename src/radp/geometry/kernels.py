@@ -102,9 +102,7 @@ def segment_intersects_quad(ax: float, ay: float, bx: float, by: float, quad: np
 
 
 @njit(cache=True)
-def point_in_rings(
-    x: float, y: float, points: np.ndarray, ring_offsets: np.ndarray, first: int, last: int
-) -> bool:
+def point_in_rings(x: float, y: float, points: np.ndarray, ring_offsets: np.ndarray, first: int, last: int) -> bool:
     """Whether a point lies strictly inside the area made of rings first..last-1 (even-odd; the border is outside)."""
     inside = False
     for r in range(first, last):
@@ -138,9 +136,7 @@ def point_in_area(
 
 
 @njit(cache=True)
-def distance_to_rings(
-    x: float, y: float, points: np.ndarray, ring_offsets: np.ndarray, first: int, last: int
-) -> float:
+def distance_to_rings(x: float, y: float, points: np.ndarray, ring_offsets: np.ndarray, first: int, last: int) -> float:
     """Distance from a point to the area of rings first..last-1; 0 inside, infinite when there is no ring."""
     if point_in_rings(x, y, points, ring_offsets, first, last):
         return 0.0
@@ -149,9 +145,7 @@ def distance_to_rings(
         lo, hi = ring_offsets[r], ring_offsets[r + 1]
         j = hi - 1
         for i in range(lo, hi):
-            best = min(
-                best, point_segment_distance(x, y, points[i, 0], points[i, 1], points[j, 0], points[j, 1])
-            )
+            best = min(best, point_segment_distance(x, y, points[i, 0], points[i, 1], points[j, 0], points[j, 1]))
             j = i
     return best
 

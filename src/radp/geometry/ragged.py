@@ -18,9 +18,7 @@ class Ragged:
     offsets: np.ndarray
 
     @classmethod
-    def from_rows(
-        cls, rows: Sequence[ArrayLike], dtype: type = np.float64, width: int | None = None
-    ) -> Ragged:
+    def from_rows(cls, rows: Sequence[ArrayLike], dtype: type = np.float64, width: int | None = None) -> Ragged:
         """Stack rows; `width` is the size of the second axis (None: rows are 1-D)."""
         tail = () if width is None else (width,)
         arrays = [np.asarray(row, dtype=dtype).reshape((-1, *tail)) for row in rows]

@@ -92,17 +92,10 @@ class RoadMap:
             "lane_stop_lines",
         ):
             if len(getattr(self, field)) != count:
-                raise ValueError(
-                    f"map {self.name!r}: {field} has {len(getattr(self, field))} rows for {count} lanes"
-                )
+                raise ValueError(f"map {self.name!r}: {field} has {len(getattr(self, field))} rows for {count} lanes")
         for field, lines in (("centerline", self.centerlines), ("left", self.left), ("right", self.right)):
             if not np.isfinite(lines.values).all():
-                lane = (
-                    int(
-                        np.searchsorted(lines.offsets, np.argwhere(~np.isfinite(lines.values))[0, 0], "right")
-                    )
-                    - 1
-                )
+                lane = int(np.searchsorted(lines.offsets, np.argwhere(~np.isfinite(lines.values))[0, 0], "right")) - 1
                 raise ValueError(
                     f"map {self.name!r}: lane {self.lane_ids[lane]!r} has a {field} point that is not finite"
                 )
@@ -120,6 +113,4 @@ class RoadMap:
             ("lane_stop_lines", self.lane_stop_lines.values, len(self.stop_lines)),
         ):
             if len(rows) and (rows.min() < 0 or rows.max() >= upper):
-                raise ValueError(
-                    f"map {self.name!r}: {field} points to {int(rows.max())}, expected 0..{upper - 1}"
-                )
+                raise ValueError(f"map {self.name!r}: {field} points to {int(rows.max())}, expected 0..{upper - 1}")

@@ -31,9 +31,7 @@ class Rollout:
     agent_mode: str = "nonreactive"  # or "reactive"
     planner: str = "unknown"
     seed: int = 0
-    plans: np.ndarray | None = (
-        None  # (S, H, 4) x, y, cos, sin of the rear axle, ego frame of that sample, float32
-    )
+    plans: np.ndarray | None = None  # (S, H, 4) x, y, cos, sin of the rear axle, ego frame of that sample, float32
     pressures: np.ndarray | None = None  # (S, M)
     failure: str | None = None  # why the planner failed here; such a drive scores 0
 
@@ -55,9 +53,7 @@ def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
         )
     seen = Tracks(tracks.ids, tracks.type, tracks.size, tracks.state[:, window], tracks.valid[:, window])
     mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
-    return Rollout(
-        scenario, time_us, ego, seen, mode, str(data.get("planner", "unknown")), int(data.get("seed", 0))
-    )
+    return Rollout(scenario, time_us, ego, seen, mode, str(data.get("planner", "unknown")), int(data.get("seed", 0)))
 
 
 def read_rollout(path: Path) -> Rollout:

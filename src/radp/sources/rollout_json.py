@@ -64,9 +64,7 @@ def scenario_from_json(data: dict[str, Any], name: str = "rollout") -> Scenario:
             tracks=tracks_from_json(data["agents"], len(time_us)),
             lights=_lights_from_json(data.get("traffic_lights", []), road_map, len(time_us)),
             route=tuple(str(block) for block in data.get("route_roadblock_ids", [])),
-            goal=None
-            if data.get("mission_goal") is None
-            else np.asarray(data["mission_goal"], dtype=np.float64),
+            goal=None if data.get("mission_goal") is None else np.asarray(data["mission_goal"], dtype=np.float64),
             start=int(data.get("start", 0)),
             dt=float(data.get("dt", 0.1)),
             tags={str(k): str(v) for k, v in data.get("tags", {}).items()},

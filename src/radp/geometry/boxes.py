@@ -1,0 +1,63 @@
+"""Oriented boxes, batched torch. A box is (..., 6): x, y, cos, sin of its centre, length, width (m)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from radp.geometry.frames import points_from_frame
+
+# corners in units of half length and half width, counter-clockwise from the front left
+_CORNER_SIGNS = ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))
+
+
+def make_boxes(poses: Tensor, length: Tensor | float, width: Tensor | float) -> Tensor:
+    """(..., 4) poses of the centres, (...) or one length and width -> (..., 6) boxes."""
+    size = torch.stack([torch.as_tensor(side, dtype=poses.dtype, device=poses.device).expand(poses.shape[:-1])
+                        for side in (length, width)], -1)  # fmt: skip
+    return torch.cat((poses, size), -1)
+
+
+def box_corners(boxes: Tensor) -> Tensor:
+    """(..., 6) -> (..., 4, 2) corners: front left, rear left, rear right, front right."""
+    signs = boxes.new_tensor(_CORNER_SIGNS)
+    return points_from_frame(signs * boxes[..., None, 4:6] / 2, boxes[..., None, :4])
+
+
+def axis_gaps(a: Tensor, b: Tensor) -> Tensor:
+    """(..., 6), (..., 6) -> (..., 8) gaps between the shadows of the two boxes on the four box axes, both ways (m).
+
+    On a unit axis u the shadows' centres lie p = u . (centre_b - centre_a) apart and reach h_a, h_b to each side;
+    the gaps are p - h_a - h_b and -p - h_a - h_b. The boxes are apart if and only if some gap is positive.
+    """
+    axes = torch.stack([axis for box in (a, b) for axis in _axes(box)], -2)  # (..., 4, 2)
+    offset = ((b[..., :2] - a[..., :2]).unsqueeze(-2) * axes).sum(-1)
+    reach = _reach(a, axes) + _reach(b, axes)
+    return torch.cat((offset - reach, -offset - reach), -1)
+
+
+def separation(a: Tensor, b: Tensor) -> Tensor:
+    """(..., 6), (..., 6) -> (...) signed separation by separating axes (m): the largest gap.
+
+    Negative: depth of the overlap. Positive: a lower bound of the distance, exact unless corner faces corner.
+    """
+    return axis_gaps(a, b).amax(-1)
+
+
+def overlap(a: Tensor, b: Tensor) -> Tensor:
+    """(..., 6), (..., 6) -> (...) bool, True where the boxes share area."""
+    return separation(a, b) < 0
+
+
+def _axes(box: Tensor) -> tuple[Tensor, Tensor]:
+    along = box[..., 2:4]
+    return along, torch.stack((-box[..., 3], box[..., 2]), -1)
+
+
+def _reach(box: Tensor, axes: Tensor) -> Tensor:
+    """Half extent of the box (..., 6) on the axes (..., 4, 2) -> (..., 4)."""
+    along, across = _axes(box)
+    return (
+        box[..., 4:5] / 2 * (axes * along.unsqueeze(-2)).sum(-1).abs()
+        + box[..., 5:6] / 2 * (axes * across.unsqueeze(-2)).sum(-1).abs()
+    )

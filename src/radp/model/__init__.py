@@ -1,0 +1,1 @@
+"""The Diffusion Planner: configuration, network, noise schedule, loss, sampler and checkpoints."""

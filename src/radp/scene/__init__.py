@@ -1,0 +1,1 @@
+"""What a planner sees at one moment: Scene tensors, their normalisation and their files."""

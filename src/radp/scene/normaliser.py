@@ -1,0 +1,144 @@
+"""Normalisation of scenes and trajectories: (value - mean) / std, with padding kept at zero.
+
+Two JSON layouts are read and written: `normalization.json` of the published program ("ego", "neighbor" and one
+entry for each observation) and its `args.json` ("state_normalizer", "observation_normalizer"). Our own
+`config.json` carries the latter pair as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from radp.scene.scene import Scene, present
+
+
+@dataclass(frozen=True)
+class StateNormaliser:
+    """mean, std (P, 1, 4): x, y, cos, sin of the ego (row 0) and the P - 1 predicted neighbours."""
+
+    mean: Tensor
+    std: Tensor
+
+    def normalise(self, states: Tensor) -> Tensor:
+        """(B, P, T, 4) m -> (B, P, T, 4). Nothing is masked here."""
+        return (states - self.mean) / self.std
+
+    def denormalise(self, states: Tensor) -> Tensor:
+        """(B, P, T, 4) -> (B, P, T, 4) m."""
+        return states * self.std + self.mean
+
+
+@dataclass(frozen=True)
+class ObservationNormaliser:
+    """(mean, std) for each normalised field of a Scene, each broadcast over the field's last axis."""
+
+    moments: Mapping[str, tuple[Tensor, Tensor]]
+
+    def normalise(self, scene: Scene) -> Scene:
+        """Scene in m -> normalised Scene. Rows that are all zero stay zero (else x = 0 would become -0.5)."""
+        return self._apply(scene, lambda value, mean, std: (value - mean) / std)
+
+    def denormalise(self, scene: Scene) -> Scene:
+        """Normalised Scene -> Scene in m. Rows that are all zero stay zero."""
+        return self._apply(scene, lambda value, mean, std: value * std + mean)
+
+    def _apply(self, scene: Scene, change: Any) -> Scene:
+        changed = {}
+        for name, (mean, std) in self.moments.items():
+            value = getattr(scene, name)
+            changed[name] = change(value, mean, std).masked_fill(~present(value).unsqueeze(-1), 0.0)
+        return replace(scene, **changed)
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """The pair that travels with a model. State and observation agree on x, y, cos, sin of the current states."""
+
+    state: StateNormaliser
+    observation: ObservationNormaliser
+
+    def to(self, device: torch.device | str) -> Normaliser:
+        moments = {k: (mean.to(device), std.to(device)) for k, (mean, std) in self.observation.moments.items()}
+        state = StateNormaliser(self.state.mean.to(device), self.state.std.to(device))
+        return Normaliser(state, ObservationNormaliser(moments))
+
+    @property
+    def neighbours(self) -> int:
+        return self.state.mean.shape[0] - 1
+
+    @staticmethod
+    def published(neighbours: int = 10) -> Normaliser:
+        """The constants of the published planner, for a given number of predicted neighbours."""
+        return Normaliser.from_normalization_json(PUBLISHED_NORMALIZATION, neighbours)
+
+    @staticmethod
+    def from_normalization_json(layout: Mapping[str, Any], neighbours: int) -> Normaliser:
+        """From the published `normalization.json`; "ego" and "neighbor" become the rows of the state normaliser."""
+        rows = [layout["ego"]] + [layout["neighbor"]] * neighbours
+        state = StateNormaliser(*(_tensor([[row[moment]] for row in rows]) for moment in ("mean", "std")))
+        moments = {k: (_tensor(v["mean"]), _tensor(v["std"])) for k, v in layout.items() if k not in STATE_KEYS}
+        return Normaliser(state, ObservationNormaliser(moments))
+
+    def to_normalization_json(self) -> dict[str, Any]:
+        """Inverse of `from_normalization_json`; takes row 0 as "ego", row 1 as "neighbor"."""
+        if self.neighbours < 1:
+            raise ValueError("normalization.json needs at least one neighbour row in the state normaliser")
+        state = {
+            key: {"mean": self.state.mean[row, 0].tolist(), "std": self.state.std[row, 0].tolist()}
+            for row, key in enumerate(STATE_KEYS)
+        }
+        return state | self.to_args()["observation_normalizer"]
+
+    @staticmethod
+    def from_args(args: Mapping[str, Any]) -> Normaliser:
+        """From the keys state_normalizer and observation_normalizer of `args.json` (or of our config.json)."""
+        missing = [key for key in ("state_normalizer", "observation_normalizer") if key not in args]
+        if missing:
+            raise ValueError(f"no normaliser in the settings: {', '.join(missing)} missing")
+        state = args["state_normalizer"]
+        moments = {k: (_tensor(v["mean"]), _tensor(v["std"])) for k, v in args["observation_normalizer"].items()}
+        return Normaliser(
+            StateNormaliser(_tensor(state["mean"]), _tensor(state["std"])), ObservationNormaliser(moments)
+        )
+
+    def to_args(self) -> dict[str, Any]:
+        """Inverse of `from_args`; exact, since float32 -> JSON -> float32 loses nothing."""
+        return {
+            "state_normalizer": {"mean": self.state.mean.tolist(), "std": self.state.std.tolist()},
+            "observation_normalizer": {
+                name: {"mean": mean.tolist(), "std": std.tolist()}
+                for name, (mean, std) in self.observation.moments.items()
+            },
+        }
+
+
+def _tensor(values: Any) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32)
+
+
+STATE_KEYS = ("ego", "neighbor")
+
+
+def _entry(std: list[float]) -> dict[str, list[float]]:
+    """x is centred 10 m ahead of the ego; every other column is centred at zero."""
+    return {"mean": [10.0] + [0.0] * (len(std) - 1), "std": std}
+
+
+_POSE_STD = [20.0, 20.0, 1.0, 1.0]
+_LANE_STD = [20.0] * 8 + [1.0] * 4
+PUBLISHED_NORMALIZATION: dict[str, dict[str, list[float]]] = {
+    "ego": _entry(_POSE_STD),
+    "neighbor": _entry(_POSE_STD),
+    "ego_current_state": _entry([*_POSE_STD, 20.0, 20.0, 20.0, 20.0, 1.0, 1.0]),
+    "neighbor_agents_past": _entry([*_POSE_STD, 20.0, 20.0, 20.0, 20.0, 1.0, 1.0, 1.0]),
+    "static_objects": _entry([*_POSE_STD, 20.0, 20.0, 1.0, 1.0, 1.0, 1.0]),
+    "lanes": _entry(_LANE_STD),
+    "lanes_speed_limit": {"mean": [0.0], "std": [20.0]},
+    "route_lanes": _entry(_LANE_STD),
+    "route_lanes_speed_limit": {"mean": [0.0], "std": [20.0]},
+}

@@ -1,0 +1,232 @@
+"""The Scene: what a planner sees at one moment, as tensors in the Diffusion Planner layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+
+import torch
+from torch import Tensor
+
+POSE = slice(0, 4)  # x, y, cos, sin: the first four columns of ego, agents and static objects
+XY = slice(0, 2)
+COS_SIN = slice(2, 4)
+
+
+class EgoColumn(IntEnum):
+    """Columns of `ego_current_state`."""
+
+    X = 0
+    Y = 1
+    COS = 2
+    SIN = 3
+    VX = 4
+    VY = 5
+    AX = 6
+    AY = 7
+    STEERING = 8
+    YAW_RATE = 9
+
+
+class AgentColumn(IntEnum):
+    """Columns of `neighbor_agents_past`; note that width stands before length."""
+
+    X = 0
+    Y = 1
+    COS = 2
+    SIN = 3
+    VX = 4
+    VY = 5
+    WIDTH = 6
+    LENGTH = 7
+    IS_VEHICLE = 8
+    IS_PEDESTRIAN = 9
+    IS_BICYCLE = 10
+
+
+class StaticColumn(IntEnum):
+    """Columns of `static_objects`; note that width stands before length."""
+
+    X = 0
+    Y = 1
+    COS = 2
+    SIN = 3
+    WIDTH = 4
+    LENGTH = 5
+    IS_SIGN = 6
+    IS_BARRIER = 7
+    IS_CONE = 8
+    IS_GENERIC = 9
+
+
+class LaneColumn(IntEnum):
+    """Columns of `lanes` and `route_lanes`; the boundaries are given relative to the centre point."""
+
+    X = 0
+    Y = 1
+    DX = 2
+    DY = 3
+    LEFT_X = 4
+    LEFT_Y = 5
+    RIGHT_X = 6
+    RIGHT_Y = 7
+    IS_GREEN = 8
+    IS_YELLOW = 9
+    IS_RED = 10
+    IS_UNKNOWN = 11
+
+
+class FutureColumn(IntEnum):
+    """Columns of the futures, one row for each 0.1 s, the first at 0.1 s."""
+
+    X = 0
+    Y = 1
+    HEADING = 2
+
+
+AGENT_VELOCITY = slice(AgentColumn.VX, AgentColumn.WIDTH)
+AGENT_TYPE = slice(AgentColumn.IS_VEHICLE, AgentColumn.IS_BICYCLE + 1)
+AGENT_CONTINUOUS = slice(0, AgentColumn.IS_VEHICLE)
+LANE_GEOMETRY = slice(0, LaneColumn.IS_GREEN)
+LANE_LIGHT = slice(LaneColumn.IS_GREEN, LaneColumn.IS_UNKNOWN + 1)
+
+TRAILING_SHAPES: dict[str, tuple[int | None, ...]] = {
+    "ego_current_state": (len(EgoColumn),),
+    "neighbor_agents_past": (None, None, len(AgentColumn)),
+    "static_objects": (None, len(StaticColumn)),
+    "lanes": (None, None, len(LaneColumn)),
+    "lanes_speed_limit": (None, 1),
+    "lanes_has_speed_limit": (None, 1),
+    "route_lanes": (None, None, len(LaneColumn)),
+    "route_lanes_speed_limit": (None, 1),
+    "route_lanes_has_speed_limit": (None, 1),
+    "ego_agent_future": (None, len(FutureColumn)),
+    "neighbor_agents_future": (None, None, len(FutureColumn)),
+}
+FUTURE_FIELDS = ("ego_agent_future", "neighbor_agents_future")
+INPUT_FIELDS = tuple(name for name in TRAILING_SHAPES if name not in FUTURE_FIELDS)
+BOOL_FIELDS = ("lanes_has_speed_limit", "route_lanes_has_speed_limit")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """B moments. Ego frame at t=0 (origin rear axle, x forward, y left); m, rad, m/s; float32, flags bool.
+
+    Sizes in the published layout: A=32 agents, S=5 static objects, L=70 lanes, R=25 route lanes,
+    21 steps of history at 10 Hz (last = now), 20 points a lane, T=80 future steps at 10 Hz.
+    A row of zeros is a missing row. Agents and static objects are given by their box centre.
+    """
+
+    ego_current_state: Tensor  # (B, 10)  EgoColumn
+    neighbor_agents_past: Tensor  # (B, A, 21, 11)  AgentColumn, nearest first
+    static_objects: Tensor  # (B, S, 10)  StaticColumn, nearest first
+    lanes: Tensor  # (B, L, 20, 12)  LaneColumn, nearest first
+    lanes_speed_limit: Tensor  # (B, L, 1)  m/s, 0 where unknown
+    lanes_has_speed_limit: Tensor  # (B, L, 1)  bool
+    route_lanes: Tensor  # (B, R, 20, 12)  LaneColumn
+    route_lanes_speed_limit: Tensor  # (B, R, 1)  m/s, 0 where unknown
+    route_lanes_has_speed_limit: Tensor  # (B, R, 1)  bool
+    ego_agent_future: Tensor | None = None  # (B, T, 3)  FutureColumn, rear axle
+    neighbor_agents_future: Tensor | None = None  # (B, N, T, 3)  FutureColumn, rows as in the past, N <= A
+
+    def items(self) -> Iterator[tuple[str, Tensor]]:
+        """The fields that are present, by name, in declaration order."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                yield field.name, value
+
+    @property
+    def batch_size(self) -> int:
+        return self.ego_current_state.shape[0]
+
+    def __len__(self) -> int:
+        return self.batch_size
+
+    def __getitem__(self, index: int | slice | Tensor | Sequence[int]) -> Scene:
+        """Pick samples along the batch axis; the batch axis stays, also for a single int."""
+        if isinstance(index, int):
+            if not -len(self) <= index < len(self):
+                raise IndexError(f"sample {index} of a scene with batch size {len(self)}")
+            index = slice(index, index + 1 or None)
+        elif not isinstance(index, slice):
+            index = torch.as_tensor(index, device=self.ego_current_state.device)
+        return Scene(**{name: value[index] for name, value in self.items()})
+
+    def to(self, device: torch.device | str) -> Scene:
+        return Scene(**{name: value.to(device) for name, value in self.items()})
+
+    def pin_memory(self) -> Scene:
+        return Scene(**{name: value.pin_memory() for name, value in self.items()})
+
+    def without_future(self) -> Scene:
+        return replace(self, ego_agent_future=None, neighbor_agents_future=None)
+
+    def repeat_interleave(self, times: int) -> Scene:
+        """Each sample `times` times in a row: batch B becomes B * times."""
+        return Scene(**{name: value.repeat_interleave(times, 0) for name, value in self.items()})
+
+    def crop(self, agents: int, static_objects: int, lanes: int, route_lanes: int) -> Scene:
+        """Keep the first rows of each kind (they are sorted by distance); never pads."""
+        keep = {
+            "neighbor_agents_past": agents,
+            "neighbor_agents_future": agents,
+            "static_objects": static_objects,
+            "lanes": lanes,
+            "lanes_speed_limit": lanes,
+            "lanes_has_speed_limit": lanes,
+            "route_lanes": route_lanes,
+            "route_lanes_speed_limit": route_lanes,
+            "route_lanes_has_speed_limit": route_lanes,
+        }
+        return Scene(**{name: value[:, : keep[name]] if name in keep else value for name, value in self.items()})
+
+    @staticmethod
+    def cat(scenes: Sequence[Scene]) -> Scene:
+        """Join along the batch axis; all scenes must carry the same fields."""
+        if not scenes:
+            raise ValueError("Scene.cat needs at least one scene")
+        names = [name for name, _ in scenes[0].items()]
+        for scene in scenes:
+            if [name for name, _ in scene.items()] != names:
+                raise ValueError("Scene.cat: some scenes carry futures and some do not")
+        return Scene(**{name: torch.cat([getattr(scene, name) for scene in scenes]) for name in names})
+
+    def validate(self) -> Scene:
+        """Check shapes, types and finiteness; raise one ValueError that lists every fault. Returns self."""
+        faults = [fault for name, value in self.items() for fault in self._faults(name, value)]
+        if not faults:
+            faults = list(self._row_faults())
+        if faults:
+            raise ValueError("bad scene: " + "; ".join(faults))
+        return self
+
+    def _faults(self, name: str, value: Tensor) -> Iterator[str]:
+        trailing = TRAILING_SHAPES[name]
+        wanted_type = torch.bool if name in BOOL_FIELDS else torch.float32
+        if value.dtype != wanted_type:
+            yield f"{name} is {value.dtype}, expected {wanted_type}"
+        fits = value.dim() == len(trailing) + 1 and all(
+            size is None or size == actual for size, actual in zip(trailing, value.shape[1:])
+        )
+        if not fits or value.shape[0] != self.batch_size:
+            wanted = ", ".join("*" if size is None else str(size) for size in trailing)
+            yield f"{name} has shape {tuple(value.shape)}, expected ({self.batch_size}, {wanted})"
+        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+            yield f"{name} holds values that are not finite"
+
+    def _row_faults(self) -> Iterator[str]:
+        for lanes in ("lanes", "route_lanes"):
+            rows = getattr(self, lanes).shape[1]
+            for limit in (f"{lanes}_speed_limit", f"{lanes}_has_speed_limit"):
+                if getattr(self, limit).shape[1] != rows:
+                    yield f"{limit} has {getattr(self, limit).shape[1]} rows, {lanes} has {rows}"
+        agents, future = self.neighbor_agents_past.shape[1], self.neighbor_agents_future
+        if future is not None and future.shape[1] > agents:
+            yield f"neighbor_agents_future has {future.shape[1]} rows, neighbor_agents_past only {agents}"
+
+
+def present(rows: Tensor) -> Tensor:
+    """(..., C) -> (...) bool: True where a row is not padding, i.e. has any non-zero column."""
+    return (rows != 0).any(-1)

@@ -1,0 +1,1 @@
+"""Training: augmentation and the loops for base planner, alignment and attribution head."""

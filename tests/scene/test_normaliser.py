@@ -2,8 +2,8 @@ import json
 
 import pytest
 import torch
-from tests.scene.made_scenes import made_scene
 
+from made_scenes import made_scene
 from radp.scene.normaliser import Normaliser
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
-from tests.scene.made_scenes import made_scene
 
+from made_scenes import made_scene
 from radp.scene.npz import NpzFolder, read_index, read_npz, read_npz_identity, write_index, write_npz
 
 

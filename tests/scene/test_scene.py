@@ -1,7 +1,7 @@
 import pytest
 import torch
-from tests.scene.made_scenes import made_scene
 
+from made_scenes import made_scene
 from radp.scene.scene import INPUT_FIELDS, Scene, present
 
 

@@ -13,9 +13,8 @@ _CORNER_SIGNS = ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))
 
 def make_boxes(poses: Tensor, length: Tensor | float, width: Tensor | float) -> Tensor:
     """(..., 4) poses of the centres, (...) or one length and width -> (..., 6) boxes."""
-    size = torch.stack([torch.as_tensor(side, dtype=poses.dtype, device=poses.device).expand(poses.shape[:-1])
-                        for side in (length, width)], -1)  # fmt: skip
-    return torch.cat((poses, size), -1)
+    sides = [torch.as_tensor(side, dtype=poses.dtype, device=poses.device) for side in (length, width)]
+    return torch.cat((poses, *(side.expand(poses.shape[:-1]).unsqueeze(-1) for side in sides)), -1)
 
 
 def box_corners(boxes: Tensor) -> Tensor:
@@ -25,10 +24,10 @@ def box_corners(boxes: Tensor) -> Tensor:
 
 
 def axis_gaps(a: Tensor, b: Tensor) -> Tensor:
-    """(..., 6), (..., 6) -> (..., 8) gaps between the shadows of the two boxes on the four box axes, both ways (m).
+    """(..., 6), (..., 6) -> (..., 8) gaps (m) between the boxes' shadows on the four box axes.
 
-    On a unit axis u the shadows' centres lie p = u . (centre_b - centre_a) apart and reach h_a, h_b to each side;
-    the gaps are p - h_a - h_b and -p - h_a - h_b. The boxes are apart if and only if some gap is positive.
+    On a unit axis u the shadows' centres lie p = u . (centre_b - centre_a) apart and reach h_a, h_b to
+    each side; the gaps are p - h_a - h_b and -p - h_a - h_b. The boxes are apart if and only if some gap is positive.
     """
     axes = torch.stack([axis for box in (a, b) for axis in _axes(box)], -2)  # (..., 4, 2)
     offset = ((b[..., :2] - a[..., :2]).unsqueeze(-2) * axes).sum(-1)

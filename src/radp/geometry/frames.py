@@ -1,4 +1,4 @@
-"""Planar frames and angles, batched torch. A frame is (..., 4): x, y, cos, sin of its origin in the outer frame."""
+"""Planar frames and angles, batched torch. A frame is (..., 4): x, y, cos, sin of its origin outside."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def heading_angle(vector: Tensor) -> Tensor:
 
 
 def shift_forward(poses: Tensor, distance: float | Tensor) -> Tensor:
-    """(..., 4) poses moved along their own heading: rear axle to centre with the wheelbase offset, or back."""
+    """(..., 4) poses moved along their own heading: rear axle to centre, or back."""
     return torch.cat((poses[..., :2] + distance * poses[..., 2:], poses[..., 2:]), -1)

@@ -1,7 +1,7 @@
 """Normalisation of scenes and trajectories: (value - mean) / std, with padding kept at zero.
 
-Two JSON layouts are read and written: `normalization.json` of the published program ("ego", "neighbor" and one
-entry for each observation) and its `args.json` ("state_normalizer", "observation_normalizer"). Our own
+Two JSON layouts are read and written: the published `normalization.json` ("ego", "neighbor" and one entry
+for each observation) and the published `args.json` ("state_normalizer", "observation_normalizer"). Our own
 `config.json` carries the latter pair as well.
 """
 
@@ -57,13 +57,15 @@ class ObservationNormaliser:
 
 @dataclass(frozen=True)
 class Normaliser:
-    """The pair that travels with a model. State and observation agree on x, y, cos, sin of the current states."""
+    """The pair that travels with a model. Both agree on x, y, cos, sin of the current states."""
 
     state: StateNormaliser
     observation: ObservationNormaliser
 
     def to(self, device: torch.device | str) -> Normaliser:
-        moments = {k: (mean.to(device), std.to(device)) for k, (mean, std) in self.observation.moments.items()}
+        moments = {
+            name: (mean.to(device), std.to(device)) for name, (mean, std) in self.observation.moments.items()
+        }
         state = StateNormaliser(self.state.mean.to(device), self.state.std.to(device))
         return Normaliser(state, ObservationNormaliser(moments))
 
@@ -78,11 +80,10 @@ class Normaliser:
 
     @staticmethod
     def from_normalization_json(layout: Mapping[str, Any], neighbours: int) -> Normaliser:
-        """From the published `normalization.json`; "ego" and "neighbor" become the rows of the state normaliser."""
+        """From the published `normalization.json`; "ego" and "neighbor" become rows of the state normaliser."""
         rows = [layout["ego"]] + [layout["neighbor"]] * neighbours
         state = StateNormaliser(*(_tensor([[row[moment]] for row in rows]) for moment in ("mean", "std")))
-        moments = {k: (_tensor(v["mean"]), _tensor(v["std"])) for k, v in layout.items() if k not in STATE_KEYS}
-        return Normaliser(state, ObservationNormaliser(moments))
+        return Normaliser(state, _observation({k: v for k, v in layout.items() if k not in STATE_KEYS}))
 
     def to_normalization_json(self) -> dict[str, Any]:
         """Inverse of `from_normalization_json`; takes row 0 as "ego", row 1 as "neighbor"."""
@@ -96,14 +97,14 @@ class Normaliser:
 
     @staticmethod
     def from_args(args: Mapping[str, Any]) -> Normaliser:
-        """From the keys state_normalizer and observation_normalizer of `args.json` (or of our config.json)."""
+        """From the state_normalizer and observation_normalizer of `args.json` (or of our config.json)."""
         missing = [key for key in ("state_normalizer", "observation_normalizer") if key not in args]
         if missing:
             raise ValueError(f"no normaliser in the settings: {', '.join(missing)} missing")
         state = args["state_normalizer"]
-        moments = {k: (_tensor(v["mean"]), _tensor(v["std"])) for k, v in args["observation_normalizer"].items()}
         return Normaliser(
-            StateNormaliser(_tensor(state["mean"]), _tensor(state["std"])), ObservationNormaliser(moments)
+            StateNormaliser(_tensor(state["mean"]), _tensor(state["std"])),
+            _observation(args["observation_normalizer"]),
         )
 
     def to_args(self) -> dict[str, Any]:
@@ -119,6 +120,10 @@ class Normaliser:
 
 def _tensor(values: Any) -> Tensor:
     return torch.tensor(values, dtype=torch.float32)
+
+
+def _observation(layout: Mapping[str, Any]) -> ObservationNormaliser:
+    return ObservationNormaliser({k: (_tensor(v["mean"]), _tensor(v["std"])) for k, v in layout.items()})
 
 
 STATE_KEYS = ("ego", "neighbor")

@@ -1,4 +1,4 @@
-"""Diffusion Planner's preprocessed files: one .npz a sample, and a JSON list of file names as the dataset's index."""
+"""Diffusion Planner's preprocessed files: one .npz a sample, and a JSON list of names as index."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def read_npz_identity(path: str | Path) -> tuple[str, str]:
 
 
 def write_npz(folder: str | Path, scene: Scene, map_names: Sequence[str], tokens: Sequence[str]) -> list[str]:
-    """Write each sample of the scene as its own file into the folder; returns the file names, in batch order."""
+    """Write each sample as its own file into the folder; returns the file names, in batch order."""
     if not len(scene) == len(map_names) == len(tokens):
-        raise ValueError(f"{len(scene)} samples need as many map names ({len(map_names)}) and tokens ({len(tokens)})")
+        raise ValueError(f"{len(scene)} samples, but {len(map_names)} map names and {len(tokens)} tokens")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     names = [npz_name(map_name, token) for map_name, token in zip(map_names, tokens)]

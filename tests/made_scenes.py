@@ -6,9 +6,14 @@ from radp.scene.scene import AgentColumn, Scene
 
 
 def made_scene(
-    batch: int = 3, agents: int = 32, lanes: int = 70, route_lanes: int = 25, static_objects: int = 5, seed: int = 0
+    batch: int = 3,
+    agents: int = 32,
+    lanes: int = 70,
+    route_lanes: int = 25,
+    static_objects: int = 5,
+    seed: int = 0,
 ) -> Scene:
-    """Random scene: two thirds of the rows valid, futures truncated for some neighbours; sizes as published."""
+    """Random scene of the published sizes: two thirds of the rows valid, some futures truncated."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> torch.Tensor:
@@ -22,7 +27,9 @@ def made_scene(
     past[..., AgentColumn.WIDTH : AgentColumn.LENGTH + 1] = torch.tensor([2.0, 4.5])
     past[..., AgentColumn.IS_VEHICLE :] = torch.tensor([1.0, 0.0, 0.0])
     agent_kept = keep(batch, agents, 1, 1)
-    light = torch.nn.functional.one_hot(torch.randint(0, 4, (batch, lanes, 1), generator=generator), 4).float()
+    light = torch.nn.functional.one_hot(
+        torch.randint(0, 4, (batch, lanes, 1), generator=generator), 4
+    ).float()
     road = torch.cat((normal(batch, lanes, 20, 8) * 10, light.expand(-1, -1, 20, -1)), -1)
     lane_kept = keep(batch, lanes, 1, 1)
     has_limit = (keep(batch, lanes, 1) * lane_kept[..., 0]) > 0

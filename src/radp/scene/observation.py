@@ -13,10 +13,10 @@ HISTORY = 21  # samples: 2 s at 10 Hz and the present
 
 @dataclass(frozen=True)
 class Observation:
-    """B worlds in lock step, K = 21 samples of history, oldest first, the last one is now; A = most objects of any world.
+    """B worlds in lock step, K = 21 samples of history (the last one is now), A = most objects of any world.
 
-    Arrays may be views of the simulator's memory: read them, do not write. `scenarios` gives map, route, goal and lights
-    up to now; its log of the future is for planners that replay the log, nobody else.
+    Arrays may be views of the simulator's memory: read them, do not write. `scenarios` gives map, route, goal and
+    lights up to now; its log of the future is for planners that replay the log, nobody else.
     """
 
     scenarios: tuple[Scenario, ...]

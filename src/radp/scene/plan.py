@@ -12,10 +12,10 @@ STEP_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Plan:
-    """B plans of H poses: trajectory (B, H, 4) = x, y, cos, sin of the REAR AXLE [m], ego frame at the moment of planning.
+    """B plans of H poses: trajectory (B, H, 4) = x, y, cos, sin of the REAR AXLE [m], in the ego frame of now.
 
-    times (B, H): seconds from now, increasing; None means 0.1, 0.2, ... A first time of 0 is the plan's own idea of the
-    present pose; otherwise the current pose is put in front of the plan before it is tracked.
+    times (B, H): seconds from now, increasing; None means 0.1, 0.2, ... A first time of 0 is the plan's own idea of
+    the present pose; otherwise the current pose is put in front of the plan before it is tracked.
     """
 
     trajectory: Tensor

@@ -1,7 +1,7 @@
 """The neutral rollout JSON: one object per scenario (or drive), optionally gzip-compressed.
 
-A scenario has `expert`, `agents`, `map`, `traffic_lights`, `route_roadblock_ids`, `mission_goal`, `scenario_type`, `dt`;
-a drive has `ego` (the executed states) as well. Times are integer microseconds, poses as in `Scenario`.
+A scenario has `expert`, `agents`, `map`, `traffic_lights`, `route_roadblock_ids`, `mission_goal`, `scenario_type` and
+`dt`; a drive has `ego` (the executed states) as well. Times are integer microseconds, poses as in `Scenario`.
 """
 
 from __future__ import annotations

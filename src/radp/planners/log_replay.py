@@ -1,0 +1,46 @@
+"""The expert's own drive as a plan: what a perfect imitator would ask the controller for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from radp.planners.planner import plan_from_world
+from radp.scenario import Ego, Scenario
+from radp.scene.observation import Observation
+from radp.scene.plan import STEP_SECONDS, Plan
+
+STATES = 81  # now and the next 8 s
+
+
+class LogReplayPlanner:
+    """At step i the expert's states i..i+80 with their own times; the first one (time 0) is the expert's pose now.
+
+    Where the log ends, single steps of constant velocity follow, 0.1 s apart.
+    """
+
+    name = "log_replay"
+
+    def plan(self, observation: Observation) -> Plan:
+        """B worlds -> plans of 81 poses."""
+        futures = [_expert_future(scenario, observation.step) for scenario in observation.scenarios]
+        poses, times = (np.stack(arrays) for arrays in zip(*futures))
+        return plan_from_world(observation, poses, times)
+
+
+def _expert_future(scenario: Scenario, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """poses (81, 3) x, y, heading in the world; times (81,) seconds after the frame of `step`."""
+    first = min(scenario.start + step, len(scenario.time_us) - 1)
+    known = scenario.ego[first : first + STATES]
+    times = (scenario.time_us[first : first + STATES] - scenario.time_us[first]) * 1e-6
+    missing = np.arange(1, STATES - len(known) + 1)
+    last = known[-1]
+    stride = last[Ego.VX] * STEP_SECONDS * missing
+    x = last[Ego.X] + stride * math.cos(last[Ego.HEADING])
+    y = last[Ego.Y] + stride * math.sin(last[Ego.HEADING])
+    padding = np.stack((x, y, np.full(len(missing), last[Ego.HEADING])), -1)
+    return (
+        np.concatenate((known[:, : Ego.HEADING + 1], padding)),
+        np.concatenate((times, times[-1] + STEP_SECONDS * missing)),
+    )

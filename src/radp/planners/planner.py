@@ -1,0 +1,37 @@
+"""What every planner is: an object with a name and one method."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from radp.geometry.frames import heading_vector, points_to_frame, rotate_back
+from radp.scenario import Ego
+from radp.scene.observation import Observation
+from radp.scene.plan import Plan
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """Plans for B worlds at once: world b's plan may depend on world b alone, never on the rest of the batch.
+
+    A planner may also have `start(scenarios)`, which is called once for each batch before its first step.
+    """
+
+    name: str
+
+    def plan(self, observation: Observation) -> Plan:
+        """Observation of B worlds -> B plans in the ego frames of now."""
+        ...
+
+
+def plan_from_world(observation: Observation, poses: np.ndarray, times: np.ndarray | None = None) -> Plan:
+    """poses (B, H, 3): x, y, heading of the rear axle in the WORLD; times (B, H) seconds from now -> Plan, float64."""
+    now = torch.from_numpy(np.ascontiguousarray(observation.ego[:, -1, : Ego.HEADING + 1], dtype=np.float64))
+    frame = torch.cat((now[:, :2], heading_vector(now[:, 2])), -1).unsqueeze(1)
+    world = torch.from_numpy(np.ascontiguousarray(poses, dtype=np.float64))
+    direction = rotate_back(heading_vector(world[..., 2]), frame[..., 2], frame[..., 3])
+    trajectory = torch.cat((points_to_frame(world[..., :2], frame), direction), -1)
+    return Plan(trajectory, None if times is None else torch.from_numpy(np.ascontiguousarray(times)))

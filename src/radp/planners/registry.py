@@ -1,0 +1,79 @@
+"""Planners by name: the ones that come with radp, and a user's own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from radp.planners.planner import Planner
+
+# Modules are imported on first use, so that a simple planner does not pay for the heavy ones.
+PLANNERS: dict[str, str] = {
+    "log_replay": "radp.planners.log_replay:LogReplayPlanner",
+    "constant_velocity": "radp.planners.constant_velocity:ConstantVelocityPlanner",
+    "idm": "radp.planners.idm:IDMPlanner",
+    "pdm_closed": "radp.planners.pdm.planner:PDMClosedPlanner",
+}
+
+
+class UnknownPlanner(ValueError):
+    """No planner goes by that name; the message lists what exists."""
+
+
+def list_planners() -> tuple[str, ...]:
+    """Names that `load_planner` knows without a file."""
+    return tuple(PLANNERS)
+
+
+def load_planner(name: str, **options: Any) -> Planner:
+    """A planner by name, or a user's class as "module:Class" or "file.py:Class"; options go to its constructor."""
+    target = PLANNERS.get(name, name)
+    place, colon, class_name = target.rpartition(":")
+    if not colon or not place or not class_name:
+        raise UnknownPlanner(
+            f"no planner {name!r}: choose one of {', '.join(list_planners())}, or give your own as "
+            f"'module:Class' or 'file.py:Class'"
+        )
+    module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)
+    made = getattr(module, class_name, None)
+    if made is None:
+        raise UnknownPlanner(f"no planner {name!r}: {place} has no {class_name!r}")
+    planner = made(**options)
+    if not isinstance(planner, Planner):
+        raise UnknownPlanner(f"{name!r} is no planner: it needs an attribute 'name' and a method 'plan(observation)'")
+    return planner
+
+
+def _module_by_name(place: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (place == error.name or place.startswith(error.name + ".")):
+            raise UnknownPlanner(f"no planner {name!r}: there is no module {place!r}") from None
+        raise
+
+
+def _module_from_file(path: Path) -> ModuleType:
+    path = path.expanduser().resolve()
+    if not path.is_file():
+        raise UnknownPlanner(f"no planner in {path}: there is no such file")
+    # The path is part of the name: two files called planner.py must not replace each other.
+    unique = f"radp_user_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if unique in sys.modules:
+        return sys.modules[unique]
+    spec = importlib.util.spec_from_file_location(unique, path)
+    if spec is None or spec.loader is None:
+        raise UnknownPlanner(f"no planner in {path}: the file cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[unique] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[unique]
+        raise
+    return module

@@ -1,0 +1,93 @@
+"""Progress with an estimate of the time left, shown only when the work takes more than two seconds."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+
+SHOW_AFTER_S = 2.0
+LINE_EVERY_S = 10.0
+
+
+class Progress:
+    """Counts pieces of work: a bar on a terminal, else a line on stderr every ten seconds.
+
+    A thread of its own decides when to show it, so that a long first piece is not silent.
+    """
+
+    def __init__(self, label: str, total: int, done: int = 0) -> None:
+        """`done` pieces were finished earlier (a resumed run): counted, but not in the estimate."""
+        self.label, self.total = label, total
+        self.done, self.failed = done, 0
+        self._before = done
+        self._begin = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+
+    def __enter__(self) -> Progress:
+        self._begin = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def advance(self, count: int = 1, failed: int = 0) -> None:
+        """`count` more pieces are over, `failed` of them failed."""
+        self.done += count
+        self.failed += failed
+
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None until something is done."""
+        fresh = self.done - self._before
+        if fresh <= 0:
+            return None
+        return (time.monotonic() - self._begin) / fresh * (self.total - self.done)
+
+    def line(self) -> str:
+        """One line of plain text."""
+        share = 100 * self.done // self.total if self.total else 100
+        failed = f", {self.failed} failed" if self.failed else ""
+        left = self.seconds_left()
+        eta = "" if left is None else f", {clock(left)} left"
+        return f"{self.label}: {self.done}/{self.total} ({share}%){failed}{eta}"
+
+    def _show(self) -> None:
+        if self._stop.wait(SHOW_AFTER_S):
+            return
+        if sys.stderr.isatty():
+            self._show_bar()
+        else:
+            self._show_lines()
+
+    def _show_lines(self) -> None:
+        while not self._stop.wait(LINE_EVERY_S):
+            print(self.line(), file=sys.stderr, flush=True)
+        if time.monotonic() - self._begin > LINE_EVERY_S:
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def _show_bar(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rest]}"))
+        with Bar(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task(self.label, total=self.total, rest="")
+            while True:
+                over = self._stop.wait(0.2)
+                bar.update(task, completed=self.done, rest=self.line().removeprefix(f"{self.label}: "))
+                if over:
+                    return
+
+
+def clock(seconds: float) -> str:
+    """75 -> '1:15', 3700 -> '1:01:40'."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.ledger import Ledger
 from radp.version import __version__
@@ -19,7 +20,7 @@ FORMAT_VERSION = 1
 COMPARED = ("command", "seed", "radp", "settings")
 
 
-class RunError(ValueError):
+class RunError(BadInput):
     """A folder that cannot hold this run; the message is one sentence that names the folder."""
 
 

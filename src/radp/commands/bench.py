@@ -1,0 +1,66 @@
+"""radp bench: measure speed on this machine."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from radp.runs.errors import BadInput
+
+BENCHES: dict[str, tuple[str, ...]] = {
+    "sim": ("radp.sim.bench:bench_sim", "radp.metrics.bench:bench_metrics"),
+    "plan": ("radp.model.bench:bench_plan",),
+    "train": ("radp.model.bench:bench_train",),
+    "scene": ("radp.scene.bench:bench_scene",),
+    "data": ("radp.scene.bench:bench_data",),
+    "rules": ("radp.rules.bench:bench_rules",),
+}
+
+
+def bench(
+    what: Annotated[Literal["sim", "plan", "train", "scene", "data", "rules"], tyro.conf.Positional],
+    json: bool = False,
+) -> int:
+    """Measure how fast this machine drives, scores, plans, trains or reads scenes.
+
+    Example:
+        radp bench sim
+        radp bench plan --json
+
+    Args:
+        what: What to measure.
+        json: Print one JSON object.
+    """
+    figures: dict[str, Any] = {}
+    for place in BENCHES[what]:
+        figures.update(_bench_function(place)())
+    print(json_module.dumps(figures, indent=1) if json else readable(figures))
+    return 0
+
+
+def _bench_function(place: str) -> Callable[[], dict[str, Any]]:
+    module, name = place.split(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+    except AttributeError:
+        pass
+    raise BadInput(f"this radp has no {module}.{name} to measure with")
+
+
+def readable(figures: dict[str, Any], indent: str = "") -> str:
+    """Nested figures, one per line."""
+    lines = []
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            lines += [f"{indent}{name}", readable(value, indent + "  ")]
+        else:
+            lines.append(f"{indent}{name:<{40 - len(indent)}} {value:.4g}" if isinstance(value, float) else
+                         f"{indent}{name:<{40 - len(indent)}} {value}")  # fmt: skip
+    return "\n".join(lines)

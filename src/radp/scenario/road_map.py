@@ -73,6 +73,24 @@ class RoadMap:
             members[block].append(lane)
         return Ragged.from_rows(members, dtype=np.int64)
 
+    @cached_property
+    def roadblock_successors(self) -> Ragged:
+        """R rows of roadblock indices: blocks that some lane of the block leads into."""
+        return self._roadblock_links(self.successors)
+
+    @cached_property
+    def roadblock_predecessors(self) -> Ragged:
+        """R rows of roadblock indices: blocks that lead into some lane of the block."""
+        return self._roadblock_links(self.predecessors)
+
+    def _roadblock_links(self, links: Ragged) -> Ragged:
+        rows: list[dict[int, None]] = [{} for _ in self.roadblocks.ids]
+        for lane, block in enumerate(self.roadblock):
+            for other in self.roadblock[links[lane]]:
+                if other != block:
+                    rows[block][int(other)] = None
+        return Ragged.from_rows([list(row) for row in rows], dtype=np.int64)
+
     def validate(self) -> None:
         """Raise ValueError naming the field, the lane and the bad value."""
         count = len(self)

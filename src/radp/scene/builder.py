@@ -1,0 +1,232 @@
+"""From what the world shows, or from a log, to Scenes: world frame float64 in, ego frame float32 out.
+
+Each moment is computed for itself, whatever stands beside it in the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from radp.scenario import PACIFICA, Ego, Scenario
+from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects
+from radp.scene.lanes import LANE_POINTS, LaneTable, choose_lanes, lane_table, light_columns, write_lanes
+from radp.scene.observation import HISTORY, Observation
+from radp.scene.route_lanes import corrected_blocks, route_rows, write_route_line
+from radp.scene.scene import AgentColumn, EgoColumn, FutureColumn, LaneColumn, Scene, StaticColumn
+
+FUTURE = 80  # steps of 0.1 s
+STEP_SECONDS, STEP_TOLERANCE = 0.1, 0.01
+SLOW = 0.2  # m/s below which steering and yaw rate count as 0
+MAX_YAW_RATE = 0.95  # rad/s
+MAX_STEERING = 2 * np.pi / 3
+
+
+@dataclass(frozen=True)
+class SceneConfig:
+    """Sizes and choices of a Scene; the defaults are those of the published Diffusion Planner."""
+
+    agents: int = 32
+    walkers: int = 10  # pedestrians and bicycles that keep their place when there are too many agents
+    static_objects: int = 5
+    lanes: int = 70
+    route_lanes: int = 25
+    radius: float = 100.0  # m around the rear axle in which lanes are taken
+    yellow_is_unknown: bool = True  # the published encoder never says yellow
+    ego_dynamics: bool = False  # build_scenes only: fill in speed etc. where the published planner passes zeros
+    route_order: Literal["lanes", "driving"] = "lanes"  # lanes by distance, or one line in driving order
+    route_spacing: float = 2.0  # m between the points of the line in driving order
+    route_pieces: int = 3  # 20-point pieces of that line
+    neighbor_futures: int = 32  # rows of neighbor_agents_future
+
+
+PUBLISHED = SceneConfig()
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What one Scene is made of; world frame. k <= 21 frames up to now, f >= 0 frames after it, A objects."""
+
+    table: LaneTable
+    pose: np.ndarray  # (3,) rear axle
+    states: np.ndarray  # (k, A, 5) columns Box
+    valid: np.ndarray  # (k, A)
+    types: np.ndarray  # (A,)
+    sizes: np.ndarray  # (A, 3) length, width, height
+    light_lanes: np.ndarray  # (C,)
+    light_states: np.ndarray  # (C,)
+    route: np.ndarray  # (m,) corrected roadblocks
+    skip: int = NOBODY  # object that is the ego itself
+    future_states: np.ndarray | None = None  # (f, A, 5)
+    future_valid: np.ndarray | None = None  # (f, A)
+
+
+def build_scenes(observation: Observation, config: SceneConfig = PUBLISHED) -> Scene:
+    """B worlds -> Scene of B moments without future."""
+    arrays = empty_arrays(len(observation), config)
+    for b, scenario in enumerate(observation.scenarios):
+        pose = np.ascontiguousarray(observation.ego[b, -1, :3])
+        light_lanes, light_states = observation.lights(b)
+        moment = Moment(
+            table=lane_table(scenario.map),
+            pose=pose,
+            states=observation.agents[b],
+            valid=observation.agent_valid[b],
+            types=observation.agent_type[b],
+            sizes=observation.agent_size[b],
+            light_lanes=light_lanes,
+            light_states=light_states,
+            route=corrected_blocks(scenario.map, scenario.route, pose),
+        )
+        fill(arrays, b, moment, config)
+        if config.ego_dynamics:
+            before = observation.ego[b, -2] if observation.ego_valid[b, -2] else observation.ego[b, -1]
+            arrays["ego_current_state"][b] = ego_state(before, observation.ego[b, -1])
+    return to_scene(arrays)
+
+
+def scenes_from_log(
+    scenario: Scenario,
+    frames: Sequence[int],
+    config: SceneConfig = PUBLISHED,
+    with_future: bool = True,
+    short_future: Literal["refuse", "zeros"] = "refuse",
+) -> Scene:
+    """Frames of a log (counted from its first one) -> Scene of as many moments, as training wants them.
+
+    A log that ends before 8 s are over is refused, or leaves rows of zeros; `future_steps` says how many steps there are.
+    """
+    check_step(scenario)
+    faults = [f for f in frames if not 0 <= f < len(scenario.time_us)]
+    if faults:
+        raise ValueError(f"scenario {scenario.token!r} has no frame {faults[0]}, only 0..{len(scenario.time_us) - 1}")
+    if with_future and short_future == "refuse" and len(frames) and future_steps(scenario, frames).min() < FUTURE:
+        raise ValueError(
+            f"scenario {scenario.token!r}: frame {max(frames)} has fewer than {FUTURE} frames after it; "
+            "leave it out or set short_future to 'zeros'"
+        )
+    arrays = empty_arrays(len(frames), config, with_future)
+    for b, frame in enumerate(frames):
+        fill(arrays, b, moment_of_log(scenario, frame, with_future), config)
+        arrays["ego_current_state"][b] = ego_state(scenario.ego[max(0, frame - 1)], scenario.ego[frame])
+        if with_future:
+            future = ego_future(scenario.ego, frame)
+            arrays["ego_agent_future"][b, : len(future)] = future
+    return to_scene(arrays)
+
+
+def check_step(scenario: Scenario) -> None:
+    """Raise ValueError unless the log has ten frames a second."""
+    if len(scenario.time_us) < 2:
+        return
+    step = (scenario.time_us[-1] - scenario.time_us[0]) / 1e6 / (len(scenario.time_us) - 1)
+    if abs(step - STEP_SECONDS) > STEP_TOLERANCE:
+        raise ValueError(f"scenario {scenario.token!r}: frames are {step:.3f} s apart, scenes need {STEP_SECONDS} s")
+
+
+def future_steps(scenario: Scenario, frames: Sequence[int]) -> np.ndarray:
+    """(n,) frames -> (n,) how many of the 80 future steps the log has."""
+    return np.clip(len(scenario.time_us) - 1 - np.asarray(frames, dtype=np.int64), 0, FUTURE)
+
+
+def moment_of_log(scenario: Scenario, frame: int, with_future: bool = True) -> Moment:
+    """The moment at a frame of the log, the logged ego being the ego."""
+    states, valid = scenario.tracks.state.transpose(1, 0, 2), scenario.tracks.valid.T
+    past, after = slice(max(0, frame - HISTORY + 1), frame + 1), slice(frame + 1, frame + 1 + FUTURE)
+    pose = np.ascontiguousarray(scenario.ego[frame, :3])
+    return Moment(
+        table=lane_table(scenario.map),
+        pose=pose,
+        states=states[past],
+        valid=valid[past],
+        types=scenario.tracks.type,
+        sizes=scenario.tracks.size,
+        light_lanes=scenario.lights.lane,
+        light_states=scenario.lights.state[frame],
+        route=corrected_blocks(scenario.map, scenario.route, pose),
+        future_states=states[after] if with_future else None,
+        future_valid=valid[after] if with_future else None,
+    )
+
+
+def ego_state(before: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """Ego states (11,) of the frame before and of now -> (10,) ego_current_state as training uses it, float32."""
+    state = np.zeros(len(EgoColumn), dtype=np.float32)
+    state[EgoColumn.COS] = 1.0
+    state[EgoColumn.VX : EgoColumn.AY + 1] = now[Ego.VX : Ego.AY + 1]
+    speed = abs(now[Ego.VX])
+    if speed >= SLOW:
+        turned = (now[Ego.HEADING] - before[Ego.HEADING] + np.pi) % (2 * np.pi) - np.pi
+        yaw_rate = np.clip(turned / STEP_SECONDS, -MAX_YAW_RATE, MAX_YAW_RATE)
+        state[EgoColumn.YAW_RATE] = yaw_rate
+        steering = np.arctan(yaw_rate * PACIFICA.wheel_base / speed)
+        state[EgoColumn.STEERING] = np.clip(steering, -MAX_STEERING, MAX_STEERING)
+    return state
+
+
+def ego_future(ego: np.ndarray, frame: int) -> np.ndarray:
+    """ego (T, 11), frame -> (n <= 80, 3) x, y, heading after the frame, in its ego frame, float64."""
+    x, y, heading = ego[frame, :3]
+    gap = ego[frame + 1 : frame + 1 + FUTURE, :3] - ego[frame, :3]
+    c, s = np.cos(heading), np.sin(heading)
+    turned = (gap[:, 2] + np.pi) % (2 * np.pi) - np.pi
+    return np.stack((c * gap[:, 0] + s * gap[:, 1], c * gap[:, 1] - s * gap[:, 0], turned), 1)
+
+
+def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> dict[str, np.ndarray]:
+    """A Scene of nothing: all rows missing, the ego at the origin as the published planner passes it."""
+    lane = (LANE_POINTS, len(LaneColumn))
+    shapes: dict[str, tuple[int, ...]] = {
+        "ego_current_state": (len(EgoColumn),),
+        "neighbor_agents_past": (config.agents, HISTORY, len(AgentColumn)),
+        "static_objects": (config.static_objects, len(StaticColumn)),
+        "lanes": (config.lanes, *lane),
+        "lanes_speed_limit": (config.lanes, 1),
+        "lanes_has_speed_limit": (config.lanes, 1),
+        "route_lanes": (config.route_lanes, *lane),
+        "route_lanes_speed_limit": (config.route_lanes, 1),
+        "route_lanes_has_speed_limit": (config.route_lanes, 1),
+    }
+    if with_future:
+        shapes["ego_agent_future"] = (FUTURE, len(FutureColumn))
+        shapes["neighbor_agents_future"] = (config.neighbor_futures, FUTURE, len(FutureColumn))
+    arrays = {
+        name: np.zeros((batch, *shape), dtype=bool if name.endswith("has_speed_limit") else np.float32)
+        for name, shape in shapes.items()
+    }
+    arrays["ego_current_state"][:, EgoColumn.COS] = 1.0
+    return arrays
+
+
+def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneConfig) -> None:
+    """Write everything but the ego's own state and future into row b."""
+    table, pose = moment.table, moment.pose
+    chosen = write_objects(
+        moment.states, moment.valid, moment.types, moment.sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
+        arrays["neighbor_agents_past"][b], arrays["static_objects"][b],
+    )  # fmt: skip
+    if moment.future_states is not None:
+        write_futures(chosen, moment.future_states, moment.future_valid, pose, arrays["neighbor_agents_future"][b])
+    if not len(table):
+        return
+    lights = (moment.light_lanes, moment.light_states, light_columns(config.yellow_is_unknown))
+    lanes = choose_lanes(table, pose[0], pose[1], config.radius, config.lanes)
+    lane_rows = [arrays[name][b] for name in ("lanes", "lanes_speed_limit", "lanes_has_speed_limit")]
+    write_lanes(lanes, table.lines, table.speed_limit, table.has_speed_limit, *lights, pose, *lane_rows)
+    route_arrays = ("route_lanes", "route_lanes_speed_limit", "route_lanes_has_speed_limit")
+    route_out = (arrays[route_arrays[0]][b], arrays[route_arrays[1]][b], arrays[route_arrays[2]][b])
+    if config.route_order == "driving":
+        write_route_line(table, moment.route, pose, lights, config.route_spacing, config.route_pieces, route_out)
+        return
+    rows = route_rows(lanes, table.roadblock, moment.route, config.route_lanes)
+    for target, source in zip(route_out, lane_rows):
+        target[: len(rows)] = source[rows]
+
+
+def to_scene(arrays: dict[str, np.ndarray]) -> Scene:
+    """Arrays of `empty_arrays` -> Scene on the same memory."""
+    return Scene(**{name: torch.from_numpy(array) for name, array in arrays.items()})

@@ -1,0 +1,107 @@
+"""Every golden rollout: metrics, score, collisions, time to collision, comfort, route and series equal nuPlan's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.shared_data import NUPLAN_GOLDEN
+
+from radp.metrics.score import METRICS, ScenarioScore, evaluate
+from radp.sim.rollout import Rollout, rollout_from_json
+from radp.sources.rollout_json import load_json
+
+pytestmark = pytest.mark.golden
+
+
+@dataclass(frozen=True)
+class Case:
+    """Where one golden drive and its result lie; `expected` is what golden.json says, if it lists the case."""
+
+    drive: Path
+    result: Path | None
+    scenario: Path | None
+    expected: dict[str, Any]
+    run: str = ""
+
+
+def golden_cases() -> Iterator[Any]:
+    """Every drive in the folder, listed in golden.json or not."""
+    listing = NUPLAN_GOLDEN / "golden.json"
+    known = json.loads(listing.read_text())["cases"] if listing.exists() else {}
+    drives = [*NUPLAN_GOLDEN.glob("rollouts/*.json.gz"), *NUPLAN_GOLDEN.glob("closed_loop/*__*.json.gz")]
+    for path in sorted(drive for drive in drives if not drive.name.endswith(".result.json.gz")):
+        name = path.name.removesuffix(".json.gz")
+        result = path.with_name(f"{name}.result.json.gz")
+        scenario = path.with_name(f"{name.split('__')[0]}.scenario.json.gz")
+        yield pytest.param(
+            Case(
+                path, result if result.exists() else None, scenario if scenario.exists() else None, known.get(name, {})
+            ),
+            id=name,
+        )
+    for path in sorted(NUPLAN_GOLDEN.glob("files/*/expected.json.gz")):
+        for run, expected in known.get(path.parent.name, {}).get("runs", {}).items():
+            yield pytest.param(Case(path, None, None, expected, run), id=f"{path.parent.name}-{run}")
+
+
+CASES = list(golden_cases()) or [pytest.param(None, marks=pytest.mark.skip(reason="skipped: no shared data"))]
+
+
+def read_case(case: Case) -> Rollout:
+    """The drive; where its file holds only what differs from a scenario, on top of that scenario."""
+    data = load_json(case.drive)
+    if case.run:
+        data = {**data["scenario"], **_difference(data["runs"][case.run])}
+    elif case.scenario is not None:
+        data = {**load_json(case.scenario), **_difference(data)}
+    return rollout_from_json(data, case.drive.name)
+
+
+def _difference(run: dict[str, Any]) -> dict[str, Any]:
+    """A text in place of the agents says that they are the scenario's own."""
+    return {key: value for key, value in run.items() if key != "agents" or isinstance(value, list)}
+
+
+def check_listing(score: ScenarioScore, expected: dict[str, Any]) -> None:
+    """What golden.json says of a case."""
+    for name in METRICS:
+        assert score.metrics[name].valid, name
+        assert score.metrics[name].value == pytest.approx(expected["scores"][name], abs=1e-6), name
+    assert score.score == pytest.approx(expected["score"], abs=1e-6)
+    assert [(c.frame, c.time_us, c.track, c.type.name, c.object.name, c.at_fault) for c in score.collisions] == [
+        (c["frame"], c["time_us"], c["track"], c["type"], c["object"], c["at_fault"]) for c in expected["collisions"]
+    ]
+    assert [c.delta_v for c in score.collisions] == pytest.approx(
+        [c["delta_v"] for c in expected["collisions"]], abs=1e-5
+    )
+    ttc = np.array([np.inf if value is None else value for value in expected["ttc"]])
+    np.testing.assert_allclose(score.ttc, ttc, rtol=0, atol=1e-9)
+    assert score.comfort == expected["comfort"]
+
+
+def check_result(score: ScenarioScore, result: dict[str, Any]) -> None:
+    """Route, set C and series of a result file."""
+    for name, value in result["scores"].items():
+        assert score.metrics[name].value == pytest.approx(value, abs=1e-6), name
+    assert score.ego_route == [[str(lane) for lane in row] for row in result["ego_route"]]
+    assert score.in_one_or_connected_lanes.astype(int).tolist() == result["in_one_or_connected_lanes"]
+    for name, values in result["series"].items():
+        expected = np.array([np.inf if value is None else value for value in values])
+        np.testing.assert_allclose(score.series[name], expected, rtol=0, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden(case: Case) -> None:
+    score = evaluate(read_case(case))
+    if case.expected:
+        check_listing(score, case.expected)
+    result = load_json(case.result) if case.result else None
+    if result is not None:
+        check_result(score, result)
+    assert case.expected or result is not None, "nothing to compare with"

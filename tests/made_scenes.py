@@ -27,9 +27,7 @@ def made_scene(
     past[..., AgentColumn.WIDTH : AgentColumn.LENGTH + 1] = torch.tensor([2.0, 4.5])
     past[..., AgentColumn.IS_VEHICLE :] = torch.tensor([1.0, 0.0, 0.0])
     agent_kept = keep(batch, agents, 1, 1)
-    light = torch.nn.functional.one_hot(
-        torch.randint(0, 4, (batch, lanes, 1), generator=generator), 4
-    ).float()
+    light = torch.nn.functional.one_hot(torch.randint(0, 4, (batch, lanes, 1), generator=generator), 4).float()
     road = torch.cat((normal(batch, lanes, 20, 8) * 10, light.expand(-1, -1, 20, -1)), -1)
     lane_kept = keep(batch, lanes, 1, 1)
     has_limit = (keep(batch, lanes, 1) * lane_kept[..., 0]) > 0
@@ -49,5 +47,5 @@ def made_scene(
         route_lanes_speed_limit=(has_limit * 13.9)[:, :route_lanes].contiguous(),
         route_lanes_has_speed_limit=has_limit[:, :route_lanes].contiguous(),
         ego_agent_future=torch.stack((ahead, 0.01 * ahead, 0.01 * torch.ones(80)), -1).repeat(batch, 1, 1),
-        neighbor_agents_future=normal(batch, agents, 80, 3) * agent_kept * truncated,
+        neighbor_agents_future=normal(batch, agents, 80, 3).clamp(-3, 3) * agent_kept * truncated,
     ).validate()

@@ -63,9 +63,7 @@ class Normaliser:
     observation: ObservationNormaliser
 
     def to(self, device: torch.device | str) -> Normaliser:
-        moments = {
-            name: (mean.to(device), std.to(device)) for name, (mean, std) in self.observation.moments.items()
-        }
+        moments = {name: (mean.to(device), std.to(device)) for name, (mean, std) in self.observation.moments.items()}
         state = StateNormaliser(self.state.mean.to(device), self.state.std.to(device))
         return Normaliser(state, ObservationNormaliser(moments))
 

@@ -180,9 +180,7 @@ class Scene:
             "route_lanes_speed_limit": route_lanes,
             "route_lanes_has_speed_limit": route_lanes,
         }
-        return Scene(
-            **{name: value[:, : keep[name]] if name in keep else value for name, value in self.items()}
-        )
+        return Scene(**{name: value[:, : keep[name]] if name in keep else value for name, value in self.items()})
 
     @staticmethod
     def cat(scenes: Sequence[Scene]) -> Scene:

@@ -1,0 +1,191 @@
+"""The denoiser: a diffusion transformer over the ego and its neighbours, conditioned on scene, route and time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from radp.model.config import ModelConfig
+from radp.model.encoder import Encoding, never_all_hidden
+from radp.model.layers import Attention, Mlp, PolylineMixer
+from radp.scene.scene import POSE, Scene, present
+
+ROUTE_FEATURES, ROUTE_TOKENS, ROUTE_CHANNELS = 4, 32, 64
+TIME_FEATURES, MAX_PERIOD = 256, 10_000.0
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that the denoiser needs of B scenes and that does not change while denoising."""
+
+    route: Tensor  # (B, d)
+    keys_values: Sequence[tuple[Tensor, Tensor]]  # for each block, (B, heads, S, d / heads) each
+    hidden_tokens: Tensor | None  # (B, S) bool, scene tokens that cross-attention must not see
+    missing: Tensor  # (B, P) bool, neighbours that are not there; the ego always is
+
+
+@dataclass(frozen=True)
+class Modulation:
+    """AdaLN parameters of every block (C, 6d) and of the final layer (C, 2d), for C conditions (scene, time)."""
+
+    blocks: Sequence[Tensor]
+    final: Tensor
+
+    def at(self, index: int) -> Modulation:
+        """Entry `index` of a leading axis: (steps, C, ...) -> (C, ...)."""
+        return Modulation([block[index] for block in self.blocks], self.final[index])
+
+
+class RouteEncoder(nn.Module):
+    """Normalised route lanes (B, R, 20, 12) -> (B, d): all points as one sequence. An empty route gives zeros.
+
+    Points go in unmasked, padding as zeros; only their positions and directions are read.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        points = config.route_lanes * config.lane_points
+        self.polyline = PolylineMixer(
+            points, ROUTE_FEATURES, ROUTE_TOKENS, ROUTE_CHANNELS, depth=1, rate=config.encoder_dropout
+        )
+        self.norm = nn.LayerNorm(ROUTE_CHANNELS)
+        self.emb_project = Mlp(ROUTE_CHANNELS, config.hidden, config.hidden, config.encoder_dropout)
+
+    def forward(self, route_lanes: Tensor) -> Tensor:
+        points = route_lanes[..., :ROUTE_FEATURES].flatten(1, 2)
+        there = present(points).any(-1, keepdim=True)
+        return self.emb_project(self.norm(self.polyline(points))) * there
+
+
+class TimeEmbedding(nn.Module):
+    """Diffusion time (C,) in (0, 1] -> (C, d): sinusoids of the raw time, then an MLP."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(TIME_FEATURES, dim)
+        self.fc2 = nn.Linear(dim, dim)
+
+    def forward(self, time: Tensor) -> Tensor:
+        half = TIME_FEATURES // 2
+        frequency = torch.exp(-math.log(MAX_PERIOD) / half * torch.arange(half, dtype=time.dtype, device=time.device))
+        angle = time[..., None] * frequency
+        return self.fc2(F.silu(self.fc1(torch.cat((angle.cos(), angle.sin()), -1))))
+
+
+class DiTBlock(nn.Module):
+    """x (C, P, d) -> (C, P, d). As published there is no residual around cross-attention and mlp2."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        dim, rate = config.hidden, config.decoder_dropout
+        self.residual = config.residual_cross_attention
+        self.norm1 = nn.LayerNorm(dim)
+        self.attn = Attention(dim, config.heads, rate)
+        self.norm2 = nn.LayerNorm(dim)
+        self.mlp1 = Mlp(dim, 4 * dim, dim, gelu="tanh")
+        self.norm3 = nn.LayerNorm(dim)
+        self.cross_attn = Attention(dim, config.heads, rate)
+        self.norm4 = nn.LayerNorm(dim)
+        self.mlp2 = Mlp(dim, 4 * dim, dim, gelu="tanh")
+        self.modulation = nn.Linear(dim, 6 * dim)
+
+    def forward(
+        self,
+        x: Tensor,
+        modulation: Tensor,
+        missing: Tensor,
+        keys_values: tuple[Tensor, Tensor],
+        hidden_tokens: Tensor | None,
+    ) -> Tensor:
+        """x (C, P, d), modulation (C, 6d), missing (C, P); C = B or a multiple of it, draws of one scene in a row."""
+        shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = modulation.unsqueeze(1).chunk(6, -1)
+        h = self.norm1(x) * (1 + scale_a) + shift_a
+        x = x + gate_a * self.attn(h, self.attn.keys_values(h), missing)
+        h = self.norm2(x) * (1 + scale_m) + shift_m
+        x = x + gate_m * self.mlp1(h)
+        seen = self._look_at_scene(self.norm3(x), keys_values, hidden_tokens)
+        x = x + seen if self.residual else seen
+        out = self.mlp2(self.norm4(x))
+        return x + out if self.residual else out
+
+    def _look_at_scene(self, query: Tensor, keys_values: tuple[Tensor, Tensor], hidden: Tensor | None) -> Tensor:
+        """Several draws of one scene stand side by side on the query axis, so keys and values exist once a scene."""
+        scenes = keys_values[0].shape[0]
+        return self.cross_attn(query.reshape(scenes, -1, query.shape[-1]), keys_values, hidden).view_as(query)
+
+
+class FinalLayer(nn.Module):
+    """x (C, P, d), modulation (C, 2d) -> (C, P, 81 * 4)."""
+
+    def __init__(self, dim: int, out: int) -> None:
+        super().__init__()
+        self.norm_final = nn.LayerNorm(dim)
+        self.norm1 = nn.LayerNorm(dim)
+        self.fc1 = nn.Linear(dim, 4 * dim)
+        self.norm2 = nn.LayerNorm(4 * dim)
+        self.fc2 = nn.Linear(4 * dim, out)
+        self.modulation = nn.Linear(dim, 2 * dim)
+
+    def forward(self, x: Tensor, modulation: Tensor) -> Tensor:
+        shift, scale = modulation.unsqueeze(1).chunk(2, -1)
+        x = self.norm1(self.norm_final(x) * (1 + scale) + shift)
+        return self.fc2(self.norm2(F.gelu(self.fc1(x), approximate="tanh")))
+
+
+class Decoder(nn.Module):
+    """Noisy trajectories (C, P, 81, 4), step 0 = current state, normalised -> the same shape, raw network output."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        dim = config.hidden
+        self.neighbours = config.neighbours
+        self.mask_padded_tokens = config.mask_padded_tokens
+        self.preproj = Mlp(config.state_dim, config.preproj_hidden, dim)
+        self.agent_embedding = nn.Embedding(2, dim)  # row 0: the ego, row 1: every neighbour
+        self.route_encoder = RouteEncoder(config)
+        self.time_embedding = TimeEmbedding(dim)
+        self.blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
+        self.final_layer = FinalLayer(dim, config.state_dim)
+
+    def context(self, scene: Scene, encoding: Encoding) -> Context:
+        """Route encoding and the keys and values of cross-attention: once a plan, not once a denoising step."""
+        return Context(
+            route=self.route_encoder(scene.route_lanes),
+            keys_values=[block.cross_attn.keys_values(encoding.tokens) for block in self.blocks],
+            hidden_tokens=never_all_hidden(encoding.padded) if self.mask_padded_tokens else None,
+            missing=missing_agents(scene, self.neighbours),
+        )
+
+    def modulation(self, route: Tensor, time: Tensor) -> Modulation:
+        """route (..., d), time broadcastable to (...) -> AdaLN parameters (..., 6d) and (..., 2d)."""
+        condition = F.silu(route + self.time_embedding(time))
+        blocks = [block.modulation(condition) for block in self.blocks]
+        return Modulation(blocks, self.final_layer.modulation(condition))
+
+    def forward(self, x: Tensor, modulation: Modulation, context: Context) -> tuple[Tensor, Tensor]:
+        """x (C, P, 81, 4) -> output (C, P, 81, 4) and the tokens (C, P, d) before the final layer."""
+        draws = x.shape[0] // context.missing.shape[0]
+        missing = context.missing.repeat_interleave(draws, 0) if draws > 1 else context.missing
+        embedding = self.agent_embedding.weight
+        tokens = self.preproj(x.flatten(2))
+        tokens = tokens + torch.cat((embedding[:1], embedding[1:].expand(self.neighbours, -1)))
+        for block, parameters, keys_values in zip(self.blocks, modulation.blocks, context.keys_values):
+            tokens = block(tokens, parameters, missing, keys_values, context.hidden_tokens)
+        return self.final_layer(tokens, modulation.final).view_as(x), tokens
+
+
+def current_states(scene: Scene, neighbours: int) -> Tensor:
+    """Scene (metres or normalised) -> (B, 1 + neighbours, 4): pose now of the ego and of its nearest neighbours."""
+    ego = scene.ego_current_state[:, None, POSE]
+    return torch.cat((ego, scene.neighbor_agents_past[:, :neighbours, -1, POSE]), 1)
+
+
+def missing_agents(scene: Scene, neighbours: int) -> Tensor:
+    """Scene -> (B, 1 + neighbours) bool, True for neighbours without a current state; never for the ego."""
+    there = present(current_states(scene, neighbours))
+    return torch.cat((torch.zeros_like(there[:, :1]), ~there[:, 1:]), 1)

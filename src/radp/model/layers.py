@@ -1,0 +1,130 @@
+"""The small parts: MLPs, the mixer block, attention, polyline encoders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from radp.model.dropout import Dropout, dropout
+
+ROWS_AT_ONCE = 256  # without gradients polylines run in pieces that stay in cache and off the page-fault path
+
+
+class Mlp(nn.Module):
+    """(..., a) -> (..., o): fc1, GELU (exact, or by tanh), dropout, fc2, dropout."""
+
+    def __init__(self, a: int, hidden: int, o: int, rate: float = 0.0, gelu: str = "none") -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(a, hidden)
+        self.fc2 = nn.Linear(hidden, o)
+        self.gelu = gelu
+        self.dropout = Dropout(rate)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.dropout(F.gelu(self.fc1(x), approximate=self.gelu))
+        return self.dropout(self.fc2(x))
+
+
+class TokenMlp(Mlp):
+    """(N, a, c) -> (N, o, c): the same MLP along the token axis, for each channel alone; no transpose is made."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.dropout(F.gelu(_along_tokens(self.fc1, x), approximate=self.gelu))
+        return self.dropout(_along_tokens(self.fc2, x))
+
+
+def _along_tokens(linear: nn.Linear, x: Tensor) -> Tensor:
+    """(N, a, c) -> (N, o, c): W x + b, one weight matrix for the whole batch."""
+    weight = linear.weight.expand(x.shape[0], -1, -1)
+    return torch.baddbmm(linear.bias[:, None], weight, x)
+
+
+class MixerBlock(nn.Module):
+    """(N, n, c) -> (N, n, c): an MLP along tokens, then one along channels, each on a LayerNorm, with residuals."""
+
+    def __init__(self, tokens: int, channels: int, rate: float) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(channels)
+        self.tokens_mlp = TokenMlp(tokens, tokens, tokens, rate)
+        self.norm2 = nn.LayerNorm(channels)
+        self.channels_mlp = Mlp(channels, channels, channels, rate)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.tokens_mlp(self.norm1(x))
+        return x + self.channels_mlp(self.norm2(x))
+
+
+class PolylineMixer(nn.Module):
+    """(N, steps, features) -> (N, channels): project features, project steps to tokens, mix, mean over tokens."""
+
+    def __init__(self, steps: int, features: int, tokens: int, channels: int, depth: int, rate: float) -> None:
+        super().__init__()
+        self.channel_pre_project = Mlp(features, channels, channels)
+        self.token_pre_project = TokenMlp(steps, tokens, tokens)
+        self.blocks = nn.ModuleList(MixerBlock(tokens, channels, rate) for _ in range(depth))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.token_pre_project(self.channel_pre_project(x))
+        for block in self.blocks:
+            x = block(x)
+        return x.mean(1)
+
+
+class FlatPolyline(nn.Module):
+    """(N, steps, features) -> (N, channels): one MLP over the flattened polyline."""
+
+    def __init__(self, steps: int, features: int, channels: int) -> None:
+        super().__init__()
+        self.mlp = Mlp(steps * features, 2 * channels, channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.mlp(x.flatten(1))
+
+
+class Attention(nn.Module):
+    """Multi-head attention with plain Linear layers q, k, v, o. Keys and values may be made once and used often."""
+
+    def __init__(self, dim: int, heads: int, rate: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.rate = rate
+        self.q = nn.Linear(dim, dim)
+        self.k = nn.Linear(dim, dim)
+        self.v = nn.Linear(dim, dim)
+        self.o = nn.Linear(dim, dim)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, S, d) -> keys and values, (B, heads, S, d / heads) each."""
+        return self._split(self.k(memory)), self._split(self.v(memory))
+
+    def forward(self, query: Tensor, keys_values: tuple[Tensor, Tensor], hidden_keys: Tensor | None) -> Tensor:
+        """query (B, Q, d), hidden_keys (B, S) bool, True = not to be seen -> (B, Q, d)."""
+        q, (k, v) = self._split(self.q(query)), keys_values
+        seen = None if hidden_keys is None else ~hidden_keys[:, None, None, :]
+        if self.training and self.rate > 0:
+            mixed = self._attend_with_dropout(q, k, v, seen)
+        else:
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        return self.o(mixed.transpose(1, 2).flatten(2))
+
+    def _attend_with_dropout(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:
+        scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+        if seen is not None:
+            scores = scores.masked_fill(~seen, -math.inf)
+        return dropout(scores.softmax(-1), self.rate, self.training) @ v
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def run_valid_rows(body: Callable[..., Tensor], valid: Tensor, width: int, *inputs: Tensor) -> Tensor:
+    """valid (B, n) bool, inputs (B, n, ...) -> (B, n, width): body on the valid rows only, zeros elsewhere."""
+    where = valid.flatten().nonzero().squeeze(-1)
+    pieces = (where,) if torch.is_grad_enabled() else where.split(ROWS_AT_ONCE)
+    flat = [values.flatten(0, 1) for values in inputs]
+    rows = torch.cat([body(*(values[piece] for values in flat)) for piece in pieces])
+    return rows.new_zeros(valid.numel(), width).index_copy(0, where, rows).unflatten(0, valid.shape)

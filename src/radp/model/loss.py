@@ -1,0 +1,126 @@
+"""The diffusion loss: noise the logged futures, let the model clean them, and compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radp.geometry.frames import heading_vector
+from radp.model.config import STEP_SECONDS, ModelConfig
+from radp.model.decoder import current_states
+from radp.model.network import DiffusionModel
+from radp.model.schedule import alpha, sigma, training_times
+from radp.model.target import TargetSpace
+from radp.scene.scene import XY, FutureColumn, Scene, present
+
+
+@dataclass(frozen=True)
+class Target:
+    """What B scenes should become, clean, P = ego and neighbours, T future steps."""
+
+    clean: Tensor  # (B, P, 1 + T, 4) target space, step 0 the current state; missing neighbours 0
+    metres: Tensor  # (B, P, 1 + T, 4) x, y, cos, sin
+    counted: Tensor  # (B, P, T) bool, steps that enter the loss; all of the ego's
+    waypoints_counted: Tensor  # (B, P, T) bool, the same for the loss on summed waypoints
+
+
+@dataclass(frozen=True)
+class DiffusionLoss:
+    """Scalars neighbour and ego; estimate (B * K, P, 1 + T, 4): the clean trajectory as seen, in target space."""
+
+    neighbour: Tensor
+    ego: Tensor
+    estimate: Tensor
+
+    def total(self, ego_weight: float = 1.0) -> Tensor:
+        return self.neighbour + ego_weight * self.ego
+
+
+def make_target(model: DiffusionModel, scene: Scene, observed: Scene) -> Target:
+    """Scene in metres with futures, and the same normalised -> Target."""
+    if scene.ego_agent_future is None or scene.neighbor_agents_future is None:
+        raise ValueError("the diffusion loss needs scenes with futures")
+    neighbours = model.config.neighbours
+    futures = torch.cat((scene.ego_agent_future[:, None], scene.neighbor_agents_future[:, :neighbours]), 1)
+    current = current_states(scene, neighbours)
+    poses = torch.cat((futures[..., XY], heading_vector(futures[..., FutureColumn.HEADING])), -1)
+    metres = torch.cat((current[:, :, None], poses), 2)
+    there = present(futures)
+    there[:, 0] = True
+    known = present(current)
+    known[:, 0] = True
+    clean = TargetSpace(model.config, model.normaliser).from_metres(metres)
+    clean = clean[:, :, 1:].masked_fill(~(there & known[..., None]).unsqueeze(-1), 0.0)
+    counted = there
+    if model.config.target_space == "velocity":  # a step is known where both of its ends are
+        before = torch.cat((known[..., None], there[..., :-1]), -1)
+        counted = there & before
+        clean = clean.masked_fill(~counted.unsqueeze(-1), 0.0)
+    now = current_states(observed, neighbours)[:, :, None]
+    return Target(torch.cat((now, clean), 2), metres, counted, there & known[..., None])
+
+
+def add_noise(target: Tensor, time: Tensor, noise: Tensor) -> Tensor:
+    """Clean (C, P, 1 + T, 4), time (C,), noise (C, P, T, 4) -> x_t; the current state stays clean."""
+    a, s = alpha(time).view(-1, 1, 1, 1), sigma(time).view(-1, 1, 1, 1)
+    return torch.cat((target[:, :, :1], a * target[:, :, 1:] + s * noise), 2)
+
+
+def diffusion_loss(
+    model: DiffusionModel, scene: Scene, *, time: Tensor | None = None, noise: Tensor | None = None,
+    generator: torch.Generator | None = None,
+) -> DiffusionLoss:  # fmt: skip
+    """Scene of B in metres with futures -> losses. K draws for each scene stand in a row: time (B * K,), noise
+    (B * K, P, T, 4); what is not given is drawn, with K = config.noise_draws.
+    """
+    config = model.config
+    observed = model.observe(scene)
+    target = make_target(model, scene, observed)
+    if time is None:
+        time = training_times(len(scene), config.noise_draws, generator).to(target.clean.device)
+    draws = time.numel() // len(scene)
+    clean = target.clean.repeat_interleave(draws, 0)
+    if noise is None:
+        noise = torch.randn(clean[:, :, 1:].shape, generator=generator).to(clean.device)
+    x = add_noise(clean, time, noise)
+    output = model(observed, x, time)
+    error = _step_error(output, clean, noise, time, config)
+    neighbour, ego = _weighted_means(error, target.counted.repeat_interleave(draws, 0), config)
+    if config.waypoint_loss_weight:
+        extra = _waypoint_error(model, output, target.metres.repeat_interleave(draws, 0))
+        more = _weighted_means(extra, target.waypoints_counted.repeat_interleave(draws, 0), config)
+        neighbour = neighbour + config.waypoint_loss_weight * more[0]
+        ego = ego + config.waypoint_loss_weight * more[1]
+    return DiffusionLoss(neighbour, ego, model.clean(x, time, output))
+
+
+def _step_error(output: Tensor, clean: Tensor, noise: Tensor, time: Tensor, config: ModelConfig) -> Tensor:
+    """-> (C, P, T): squared error of each future step, summed over its four channels."""
+    future = output[:, :, 1:]
+    if config.output == "score":
+        return (future * sigma(time).view(-1, 1, 1, 1) + noise).square().sum(-1)
+    return (future - clean[:, :, 1:]).square().sum(-1)
+
+
+def _waypoint_error(model: DiffusionModel, output: Tensor, metres: Tensor) -> Tensor:
+    """-> (C, P, T): squared error of the summed waypoints in the units of the state normaliser.
+
+    The sum starts at the true current position: the network's own step 0 is not part of its answer.
+    """
+    space = TargetSpace(model.config, model.normaliser)
+    moved = (output[:, :, 1:, XY] * space.metres_per_unit).cumsum(2)
+    error = (metres[:, :, :1, XY] + moved - metres[:, :, 1:, XY]) / space.state.std[..., XY]
+    return error.square().sum(-1)
+
+
+def _weighted_means(error: Tensor, counted: Tensor, config: ModelConfig) -> tuple[Tensor, Tensor]:
+    """error, counted (C, P, T) -> means over the counted steps of all neighbours (0 if none), and of the ego."""
+    if config.near_horizon_s is not None:
+        seconds = STEP_SECONDS * torch.arange(1, error.shape[-1] + 1, device=error.device)
+        weight = 1.0 / (seconds + config.near_horizon_s)
+        error = error * (weight / weight.mean())
+    neighbours = counted[:, 1:]
+    total = error[:, 1:].masked_fill(~neighbours, 0.0).sum()
+    return total / neighbours.sum().clamp(min=1), error[:, 0].mean()

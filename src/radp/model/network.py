@@ -1,0 +1,109 @@
+"""The whole model: encoder, decoder, and the settings and normaliser that travel with the weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from radp.model.config import ModelConfig
+from radp.model.decoder import Context, Decoder, Modulation
+from radp.model.encoder import Encoding, SceneEncoder
+from radp.model.layers import Attention
+from radp.model.schedule import alpha, sigma
+from radp.scene.normaliser import Normaliser
+from radp.scene.scene import Scene
+
+EMBEDDING_STD = 0.02
+
+
+class DiffusionModel(nn.Module):
+    """Predicts clean trajectories (or scores) of the ego and its neighbours from noisy ones.
+
+    `normaliser` turns scenes in metres into what the network reads; `about` holds what else a checkpoint said.
+    """
+
+    def __init__(self, config: ModelConfig, normaliser: Normaliser | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.normaliser = normaliser or Normaliser.published(config.neighbours)
+        self.about: dict[str, Any] = {}
+        self.encoder = SceneEncoder(config)
+        self.decoder = Decoder(config)
+        initialise(self)
+
+    def observe(self, scene: Scene) -> Scene:
+        """Scene in metres, of this size or larger -> normalised Scene of the model's size."""
+        size = self.config
+        return self.normaliser.observation.normalise(
+            scene.crop(size.agents, size.static_objects, size.lanes, size.route_lanes)
+        )
+
+    def context(self, observed: Scene) -> tuple[Context, Encoding]:
+        """Normalised Scene -> what stays the same through all denoising calls."""
+        encoding = self.encoder(observed)
+        return self.decoder.context(observed, encoding), encoding
+
+    def denoise(self, x: Tensor, time: Tensor, modulation: Modulation, context: Context) -> tuple[Tensor, Tensor]:
+        """x (C, P, 81, 4), time (C,) or scalar -> clean trajectories or scores (C, P, 81, 4), tokens (C, P, d)."""
+        output, tokens = self.decoder(x, modulation, context)
+        if self.config.output == "score":
+            output = output / (sigma(time) + 1e-6).view(-1, 1, 1, 1)
+        return output, tokens
+
+    def clean(self, x: Tensor, time: Tensor, output: Tensor) -> Tensor:
+        """Output of `denoise` at x -> the clean trajectory: itself, or x_0 = (x + sigma^2 score) / alpha."""
+        if self.config.output == "x_start":
+            return output
+        a, s = alpha(time).view(-1, 1, 1, 1), sigma(time).view(-1, 1, 1, 1)
+        return (x + s**2 * output) / a
+
+    def forward(self, observed: Scene, x: Tensor, time: Tensor) -> Tensor:
+        """Normalised Scene of B, x (B K, P, 81, 4), time (B K,) -> (B K, P, 81, 4); K draws of a scene in a row."""
+        context, _ = self.context(observed)
+        draws = x.shape[0] // observed.batch_size
+        modulation = self.decoder.modulation(context.route.repeat_interleave(draws, 0), time)
+        return self.denoise(x, time, modulation, context)[0]
+
+
+def initialise(model: DiffusionModel) -> None:
+    """Xavier for matrices, zero bias, small normal embeddings; zero AdaLN and output, so a new model answers 0."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=EMBEDDING_STD)
+    for module in model.modules():
+        if isinstance(module, Attention):
+            _initialise_packed(module)
+    encoder, decoder = model.encoder, model.decoder
+    small = [encoder.pos_emb, encoder.neighbor_encoder.type_emb, decoder.time_embedding.fc1, decoder.time_embedding.fc2]
+    for lanes in (encoder.lane_encoder, encoder.route_encoder):
+        small += [] if lanes is None else [lanes.speed_limit_emb, lanes.traffic_emb]
+    for linear in small:
+        nn.init.normal_(linear.weight, std=EMBEDDING_STD)
+    zero = [block.modulation for block in decoder.blocks] + [decoder.final_layer.modulation, decoder.final_layer.fc2]
+    for linear in zero:
+        nn.init.zeros_(linear.weight)
+
+
+def _initialise_packed(attention: Attention) -> None:
+    """q, k, v as if they were one packed (3d, d) matrix: its larger fan-out makes the Xavier bound smaller."""
+    dim = attention.q.in_features
+    bound = math.sqrt(6.0 / (dim + 3 * dim))
+    for linear in (attention.q, attention.k, attention.v):
+        nn.init.uniform_(linear.weight, -bound, bound)
+
+
+def parameter_count(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def build_model(config: ModelConfig | str, seed: int) -> DiffusionModel:
+    """A new model with weights drawn from the seed; leaves torch's default generator as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return DiffusionModel(ModelConfig.preset(config) if isinstance(config, str) else config)

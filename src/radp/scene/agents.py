@@ -41,8 +41,8 @@ def nearest_objects(
 def thin_out(nearest: np.ndarray, types: np.ndarray, most: int, walkers: int) -> np.ndarray:
     """(n,) agents by distance -> at most `most` of them, order kept.
 
-    If there are too many, the `walkers` nearest pedestrians and bicycles and all vehicles come first; further pedestrians
-    and bicycles only fill what is left.
+    If there are too many, the `walkers` nearest pedestrians and bicycles and all vehicles come first; further
+    pedestrians and bicycles only fill what is left.
     """
     if len(nearest) <= most:
         return nearest
@@ -143,9 +143,7 @@ def write_objects(
 
 
 @njit(cache=True, nogil=True)
-def write_futures(
-    chosen: np.ndarray, states: np.ndarray, valid: np.ndarray, pose: np.ndarray, out: np.ndarray
-) -> None:
+def write_futures(chosen: np.ndarray, states: np.ndarray, valid: np.ndarray, pose: np.ndarray, out: np.ndarray) -> None:
     """chosen (n,) of states (f, A, 5), valid (f, A) after now -> rows of out (N, T, 3), zeros where not tracked."""
     c, s = math.cos(pose[2]), math.sin(pose[2])
     for row in range(min(len(chosen), len(out))):

@@ -98,7 +98,7 @@ def scenes_from_log(
 ) -> Scene:
     """Frames of a log (counted from its first one) -> Scene of as many moments, as training wants them.
 
-    A log that ends before 8 s are over is refused, or leaves rows of zeros; `future_steps` says how many steps there are.
+    A log that ends before 8 s are over is refused, or leaves rows of zeros; `future_steps` counts the steps there are.
     """
     check_step(scenario)
     faults = [f for f in frames if not 0 <= f < len(scenario.time_us)]
@@ -170,9 +170,8 @@ def ego_state(before: np.ndarray, now: np.ndarray) -> np.ndarray:
 
 def ego_future(ego: np.ndarray, frame: int) -> np.ndarray:
     """ego (T, 11), frame -> (n <= 80, 3) x, y, heading after the frame, in its ego frame, float64."""
-    x, y, heading = ego[frame, :3]
     gap = ego[frame + 1 : frame + 1 + FUTURE, :3] - ego[frame, :3]
-    c, s = np.cos(heading), np.sin(heading)
+    c, s = np.cos(ego[frame, Ego.HEADING]), np.sin(ego[frame, Ego.HEADING])
     turned = (gap[:, 2] + np.pi) % (2 * np.pi) - np.pi
     return np.stack((c * gap[:, 0] + s * gap[:, 1], c * gap[:, 1] - s * gap[:, 0], turned), 1)
 

@@ -88,7 +88,7 @@ def _resampled(lines: Ragged) -> np.ndarray:
 
 
 def _along(border: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """(L, 20, 2): a border whose last point is nearer to the centreline's first point than its own first is reversed."""
+    """(L, 20, 2): borders whose last point is nearer to the centreline's first point than their first are reversed."""
     first = np.hypot(*(border[:, 0] - centre[:, 0]).T)
     last = np.hypot(*(border[:, -1] - centre[:, 0]).T)
     return np.where((last < first)[:, None, None], border[:, ::-1], border)

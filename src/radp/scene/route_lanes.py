@@ -34,7 +34,7 @@ def corrected_blocks(road_map: RoadMap, route_ids: Sequence[str], pose: np.ndarr
 
 @njit(cache=True, nogil=True)
 def route_rows(lanes: np.ndarray, roadblock: np.ndarray, route: np.ndarray, most: int) -> np.ndarray:
-    """lanes (n,) of the scene, route (m,) roadblocks -> at most `most` rows of `lanes` that are on the route, order kept.
+    """lanes (n,) of the scene, route (m,) roadblocks -> at most `most` rows of `lanes` on the route, order kept.
 
     Of the route only the first unbroken run of roadblocks that have a lane in the scene counts.
     """
@@ -197,9 +197,7 @@ def _strips(
             place[members[m]] = m - first
         if i + 1 < end:
             for m in range(first, last):
-                way = _way_on(
-                    i, members[m], route, cost, roadblock, successors, successor_offsets, neighbors, place
-                )
+                way = _way_on(i, members[m], route, cost, roadblock, successors, successor_offsets, neighbors, place)
                 cost[i, m - first] = way[0]
                 linked[i] = linked[i] or way[0] < np.inf
             if not linked[i]:
@@ -212,23 +210,23 @@ def _strips(
         if linked[i]:
             way = _way_on(i, lane, route, cost, roadblock, successors, successor_offsets, neighbors, place)
         entry[count], exit_[count] = lane, (lane if way[2] < 0 else way[1])
-        driven += _length(lines[exit_[count]])
+        driven += line_length(lines[exit_[count]])
         count += 1
         if way[2] < 0:
             break
         lane = way[2]
     while count < MOST_STRIPS and driven <= length:
-        lane = _straight_on(exit_[count - 1], lines, successors, successor_offsets)
+        lane = straight_on(exit_[count - 1], lines, successors, successor_offsets)
         if lane < 0:
             break
         entry[count], exit_[count] = lane, lane
-        driven += _length(lines[lane])
+        driven += line_length(lines[lane])
         count += 1
     return entry[:count], exit_[:count]
 
 
 @njit(cache=True, nogil=True)
-def _straight_on(lane: int, lines: np.ndarray, successors: np.ndarray, successor_offsets: np.ndarray) -> int:
+def straight_on(lane: int, lines: np.ndarray, successors: np.ndarray, successor_offsets: np.ndarray) -> int:
     """The successor that turns least from its begin to its end, the first among equals; -1 where the map ends."""
     best, least = -1, np.inf
     heading = _line_direction(lines, lane, LANE_POINTS - 1)
@@ -240,7 +238,7 @@ def _straight_on(lane: int, lines: np.ndarray, successors: np.ndarray, successor
 
 
 @njit(cache=True, nogil=True)
-def _length(line: np.ndarray) -> float:
+def line_length(line: np.ndarray) -> float:
     total = 0.0
     for p in range(len(line) - 1):
         total += math.hypot(line[p + 1, 0] - line[p, 0], line[p + 1, 1] - line[p, 1])

@@ -34,4 +34,4 @@ def plan_from_world(observation: Observation, poses: np.ndarray, times: np.ndarr
     world = torch.from_numpy(np.ascontiguousarray(poses, dtype=np.float64))
     direction = rotate_back(heading_vector(world[..., 2]), frame[..., 2], frame[..., 3])
     trajectory = torch.cat((points_to_frame(world[..., :2], frame), direction), -1)
-    return Plan(trajectory, None if times is None else torch.from_numpy(np.ascontiguousarray(times)))
+    return Plan(trajectory, None if times is None else torch.from_numpy(np.array(times, dtype=np.float64)))

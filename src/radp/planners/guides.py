@@ -1,0 +1,43 @@
+"""One RouteGuide for each scenario under way, and the line that the ego should follow now."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from radp.planners.corridor import ego_on_line, gap_is_free
+from radp.planners.route import REACH, STEP, RouteGuide, RouteLine
+from radp.scenario import Ego, Scenario
+from radp.scene.observation import Observation
+
+KEPT = 512  # scenarios; more than any batch
+
+
+class GuideBook:
+    """Guides by scenario, the ones used last are kept."""
+
+    def __init__(self) -> None:
+        self._guides: OrderedDict[int, RouteGuide] = OrderedDict()
+
+    def guide(self, scenario: Scenario) -> RouteGuide:
+        """The guide of a scenario; it holds the scenario, so its id cannot be given to another one meanwhile."""
+        key = id(scenario)
+        if key not in self._guides:
+            self._guides[key] = RouteGuide(scenario)
+            if len(self._guides) > KEPT:
+                self._guides.popitem(last=False)
+        self._guides.move_to_end(key)
+        return self._guides[key]
+
+    def line(self, observation: Observation, world: int) -> RouteLine:
+        """The line under the ego, or its neighbour's when the route asks for a lane change and the gap is free."""
+        guide = self.guide(observation.scenarios[world])
+        ego = observation.ego[world, -1]
+        line = guide.line(guide.lane_at(ego))
+        if line.change_to < 0:
+            return line
+        beside = guide.line(line.change_to)
+        s, _, _ = ego_on_line(ego, beside.points, beside.headings, STEP, beside.first_end + REACH)
+        agents, valid = observation.agents[world, -1], observation.agent_valid[world, -1]
+        size = observation.agent_size[world]
+        free = gap_is_free(s, ego[Ego.VX], agents, valid, size, beside.points, beside.headings, STEP)
+        return beside if free else line

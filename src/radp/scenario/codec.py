@@ -1,0 +1,249 @@
+"""Lossless compression of arrays: bytes that give back every bit.
+
+Logs are mostly numbers on a decimal grid (millimetres, 1e-4 rad) that change smoothly with time. A float64 column whose
+values lie on such a grid becomes integers; integers become first or second differences where that is smaller; the
+differences, small by now, are cut into byte planes and compressed with zstd. Values off the grid (-0.0, NaN, a few odd
+ones) are kept apart bit by bit; a column without a grid is treated as the integers that its bits spell.
+
+    array  = version u8, dtype u8, ndim u8, dims u32 x ndim, column ..., zstd(planes of all columns)
+    column = grid u8, order u8, width u8, odd u32 [, width of odd values u8]
+
+Integer arithmetic is modulo 2**64 throughout, so that differences can be undone whatever the values.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from radp.runs.errors import BadInput
+
+VERSION = 1
+LEVEL, TRIAL_LEVEL = 15, 1  # of zstd: 19 takes four times as long for 1% less
+DTYPES = tuple(map(np.dtype, ("?", "<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")))
+MOST_COLUMNS = 64  # an array with a longer last axis is one column
+MOST_DECIMALS = 9
+NO_GRID = 255  # the integers are the values (or their bits)
+BY_MULTIPLYING = 128  # added to d where values are k * 1e-d instead of k / 1e+d
+LARGEST = 2.0**53  # grid indices beyond this are not exact
+
+
+class CodecError(BadInput):
+    """Bytes that are not what the codec wrote."""
+
+
+def encode_array(array: np.ndarray) -> bytes:
+    """(..., T, C) or (T,), time along T -> bytes. Each of the C columns has its own grid and differences."""
+    dtype = array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype
+    if dtype not in DTYPES:
+        raise TypeError(f"arrays of {array.dtype} cannot be stored, only bool, integers and floats of up to 8 bytes")
+    columns = [_encode_column(column) for column in _columns(array.astype(dtype, copy=False))]
+    head = struct.pack(f"<BBB{array.ndim}I", VERSION, DTYPES.index(dtype), array.ndim, *array.shape)
+    planes = b"".join(column.planes for column in columns)
+    return head + b"".join(column.head for column in columns) + _compress(planes, LEVEL)
+
+
+def decode_array(blob: bytes | memoryview) -> np.ndarray:
+    """The array, C-contiguous and writable; CodecError if the bytes are damaged."""
+    try:
+        return _decode_array(memoryview(blob))
+    except (struct.error, ValueError, IndexError, OSError, OverflowError, pa.ArrowException) as error:
+        raise CodecError(f"not an encoded array ({error})") from None
+
+
+def encode_strings(strings: Sequence[str]) -> bytes:
+    """A list of strings -> bytes."""
+    text = json.dumps(list(strings), separators=(",", ":")).encode()
+    return struct.pack("<BI", VERSION, len(text)) + _compress(text, LEVEL)
+
+
+def decode_strings(blob: bytes | memoryview) -> tuple[str, ...]:
+    """The inverse of `encode_strings`."""
+    try:
+        version, size = struct.unpack_from("<BI", blob)
+        _expect_version(version)
+        return tuple(json.loads(_decompress(memoryview(blob)[5:], size)))
+    except (struct.error, ValueError, OSError, TypeError, pa.ArrowException) as error:
+        raise CodecError(f"not an encoded list of strings ({error})") from None
+
+
+@dataclass(frozen=True)
+class _Column:
+    head: bytes
+    planes: bytes
+
+
+def _columns(array: np.ndarray) -> list[np.ndarray]:
+    """Views (R, T), one per column; time runs along the second axis."""
+    if array.size == 0:
+        return []
+    if array.ndim < 2:
+        return [array.reshape(1, -1)]
+    if array.shape[-1] <= MOST_COLUMNS:
+        return [array[..., c].reshape(-1, array.shape[-2]) for c in range(array.shape[-1])]
+    return [array.reshape(-1, array.shape[-1])]
+
+
+def _encode_column(column: np.ndarray) -> _Column:
+    """(R, T) of any dtype -> its header and byte planes: the grid and the order of differences that cost least."""
+    grid, index, odd = _on_grid(column) if column.dtype == np.float64 else (NO_GRID, _bits(column), None)
+    odd_head, odd_planes = struct.pack("<I", 0), b""
+    if odd is not None and odd.any():
+        values = _zigzag(_differences(_bits(column[odd])[None], 1))
+        planes, width = _planes(values)
+        odd_head = struct.pack("<IB", int(odd.sum()), width)
+        odd_planes = np.packbits(odd).tobytes() + planes
+        index = _fill(index, odd)
+    tried = [_planes(_zigzag(_differences(index, order))) for order in range(3)]
+    cost = [len(_compress(planes, TRIAL_LEVEL)) for planes, _ in tried]
+    order = cost.index(min(cost))
+    planes, width = tried[order]
+    return _Column(struct.pack("<BBB", grid, order, width) + odd_head, odd_planes + planes)
+
+
+def _on_grid(column: np.ndarray) -> tuple[int, np.ndarray, np.ndarray | None]:
+    """(R, T) float64 -> the coarsest decimal grid that holds all but a few values, indices, mask of the odd values."""
+    bits = column.view(np.int64) if column.flags.c_contiguous else np.ascontiguousarray(column).view(np.int64)
+    rarely = max(1, column.size // 16)
+    negative_zero = bits == np.int64(-(2**63))
+    for decimals in range(MOST_DECIMALS + 1):
+        with np.errstate(all="ignore"):
+            scaled = np.rint(column * 10.0**decimals)
+        usable = np.abs(scaled) < LARGEST  # False for NaN
+        index = np.where(usable, scaled, 0.0).astype(np.int64)
+        for grid in (decimals, decimals + BY_MULTIPLYING):
+            odd = _from_grid(index, grid).view(np.int64) != bits
+            if np.count_nonzero(odd & ~negative_zero) <= rarely * (column.size > 64):
+                return grid, index, odd
+    return NO_GRID, bits, None
+
+
+def _from_grid(index: np.ndarray, grid: int) -> np.ndarray:
+    """int64 grid indices -> float64 values."""
+    if grid >= BY_MULTIPLYING:
+        return index.astype(np.float64) * 10.0 ** -(grid - BY_MULTIPLYING)
+    return index.astype(np.float64) / 10.0**grid
+
+
+def _fill(index: np.ndarray, odd: np.ndarray) -> np.ndarray:
+    """Repeat the value before each odd one, so that it makes no jump; what stands there is written over on reading."""
+    last = np.maximum.accumulate(np.where(odd, 0, np.arange(odd.shape[1])), axis=1)
+    return np.take_along_axis(index, last, axis=1)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """Values as int64: integers by value, floats by the integers that their bits spell."""
+    array = np.ascontiguousarray(array)
+    if array.dtype.kind == "f":
+        array = array.view(f"<i{array.dtype.itemsize}")
+    return array.view(np.int64) if array.dtype == np.uint64 else array.astype(np.int64)
+
+
+def _from_bits(bits: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind == "f":
+        return bits.astype(f"<i{dtype.itemsize}").view(dtype)
+    return bits.astype(dtype)
+
+
+def _differences(index: np.ndarray, order: int) -> np.ndarray:
+    """(R, T) -> (R, T), each row's first value standing for itself."""
+    for _ in range(order):
+        index = np.concatenate((index[:, :1], index[:, 1:] - index[:, :-1]), axis=1)
+    return index
+
+
+def _zigzag(values: np.ndarray) -> np.ndarray:
+    """0, -1, 1, -2 ... -> 0, 1, 2, 3 ...: small numbers of either sign get zero high bytes."""
+    return ((values << 1) ^ (values >> 63)).view(np.uint64).ravel()
+
+
+def _planes(values: np.ndarray) -> tuple[bytes, int]:
+    """All first bytes, then all second bytes, ... as many as the largest value needs."""
+    width = (int(values.max(initial=0)).bit_length() + 7) // 8
+    return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes(), width
+
+
+def _from_planes(planes: np.ndarray, count: int, width: int) -> np.ndarray:
+    """(width * count,) bytes -> (count,) int64, zigzag undone."""
+    spread = np.zeros(count, dtype=np.uint64)
+    for byte, plane in enumerate(planes.reshape(width, count)):
+        spread |= plane.astype(np.uint64) << np.uint64(8 * byte)
+    return (spread >> np.uint64(1)).view(np.int64) ^ -(spread & np.uint64(1)).view(np.int64)
+
+
+def _decode_array(blob: memoryview) -> np.ndarray:
+    version, kind, ndim = struct.unpack_from("<BBB", blob)
+    _expect_version(version)
+    shape = struct.unpack_from(f"<{ndim}I", blob, 3)
+    position = 3 + 4 * ndim
+    out = np.empty(shape, dtype=DTYPES[kind])
+    columns = _columns(out)
+    heads = []
+    for _ in columns:
+        grid, order, width, odd = struct.unpack_from("<BBBI", blob, position)
+        position += 7
+        odd_width = blob[position] if odd else 0
+        position += odd > 0
+        heads.append((grid, order, width, odd, odd_width))
+    size = sum(_payload_size(column.size, *head) for column, head in zip(columns, heads))
+    payload = np.frombuffer(_decompress(blob[position:], size), dtype=np.uint8)
+    for c, head in enumerate(heads):
+        used = _payload_size(columns[c].size, *head)
+        values = _decode_column(payload[:used], columns[c].shape, out.dtype, *head)
+        if len(columns) == 1:
+            out.reshape(-1)[:] = values.ravel()
+        else:
+            out[..., c] = values.reshape(out.shape[:-1])
+        payload = payload[used:]
+    return out
+
+
+def _payload_size(count: int, grid: int, order: int, width: int, odd: int, odd_width: int) -> int:
+    return count * width + (odd > 0) * ((count + 7) // 8) + odd * odd_width
+
+
+def _decode_column(
+    payload: np.ndarray,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    grid: int,
+    order: int,
+    width: int,
+    odd: int,
+    odd_width: int,
+) -> np.ndarray:
+    count = shape[0] * shape[1]
+    mask_size = (odd > 0) * ((count + 7) // 8)
+    index = _from_planes(payload[mask_size + odd * odd_width :], count, width).reshape(shape)
+    for _ in range(order):
+        index = np.cumsum(index, axis=1)
+    values = _from_bits(index, dtype) if grid == NO_GRID else _from_grid(index, grid)
+    if odd:
+        mask = np.unpackbits(payload[:mask_size], count=count).astype(bool).reshape(shape)
+        bits = np.cumsum(_from_planes(payload[mask_size : mask_size + odd * odd_width], odd, odd_width))
+        values[mask] = _from_bits(bits, dtype)
+    return values
+
+
+def _expect_version(version: int) -> None:
+    if version != VERSION:
+        raise CodecError(f"encoded with codec version {version}, this radp reads {VERSION}")
+
+
+@cache
+def _zstd(level: int) -> pa.Codec:
+    return pa.Codec("zstd", compression_level=level)
+
+
+def _compress(data: bytes, level: int) -> bytes:
+    return _zstd(level).compress(data, asbytes=True) if data else b""
+
+
+def _decompress(data: memoryview, size: int) -> bytes:
+    return _zstd(LEVEL).decompress(data, size, asbytes=True) if size else b""

@@ -1,0 +1,1 @@
+"""The traffic around the ego: replayed from the log, or reacting by the Intelligent Driver Model."""

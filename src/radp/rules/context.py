@@ -1,0 +1,116 @@
+"""What the rules need to know of a scene: the other road users over the horizon, the route, the ego now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from radp.geometry.frames import heading_vector
+from radp.rules.motion import STEP, Motion, motion_of
+from radp.rules.route import Match, Route
+from radp.scenario.vehicle import PACIFICA
+from radp.scene.scene import AGENT_VELOCITY, POSE, AgentColumn, EgoColumn, Scene, StaticColumn, present
+
+EGO_WIDTH, EGO_LENGTH = PACIFICA.width, PACIFICA.length
+REAR_TO_CENTER, FRONT = PACIFICA.rear_axle_to_center, PACIFICA.front_length
+NOMINAL_ACCELERATION = 0.5  # m/s2, of the reachable progress
+STOP_BUFFER = 2.0  # m kept before a red stop line
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """B scenes, N other road users, H steps; ego frame, metres. Nothing in it carries a gradient."""
+
+    agents: Tensor  # (B, N, H + 1, 4) x, y, cos, sin of the box centre; index 0 is now
+    agent_size: Tensor  # (B, N, 2) length, width
+    agent_valid: Tensor  # (B, N, H + 1) bool
+    route: Route
+    speed_now: Tensor  # (B,) m/s
+    accel_now: Tensor  # (B,) m/s2, along the heading
+    dynamics_known: Tensor  # (B,) bool: whether the scene tells speed and acceleration
+    target: Tensor  # (B,) progress that the goal asks for [m]
+    bound: Match | None = None
+
+    @classmethod
+    @torch.no_grad()
+    def from_scene(
+        cls, scene: Scene, predictions: Tensor | None = None, *, logged: bool = False, horizon: int = 80
+    ) -> RuleContext:
+        """At run time: `predictions` (B, K, H, 4) of the planner for the first K agents, the others at constant velocity.
+
+        With `logged`, in training: agents and goal from the futures in the scene.
+        """
+        ego = scene.ego_current_state
+        dynamics = ego[:, EgoColumn.VX :]
+        speed = dynamics[:, :2].norm(dim=-1)
+        context = cls(
+            *_agents(scene, predictions, logged, horizon),
+            route=Route.from_scene(scene),
+            speed_now=speed,
+            accel_now=ego[:, EgoColumn.AX],
+            dynamics_known=(dynamics != 0).any(-1),
+            target=torch.zeros_like(speed),
+        )
+        return replace(context, target=_target(context, scene, logged, horizon))
+
+    def motion(self, trajectory: Tensor) -> Motion:
+        """Finite differences of a plan (B, H, 4)."""
+        return motion_of(trajectory, self.speed_now, self.accel_now, self.dynamics_known)
+
+    def match(self, trajectory: Tensor) -> Match:
+        """Where the plan lies on the route: the bound match, or a fresh one."""
+        return self.bound if self.bound is not None else self.route.match(trajectory[..., :2].detach())
+
+    def bind(self, trajectory: Tensor) -> RuleContext:
+        """The context with the match of this plan computed once for all rules."""
+        return replace(self, bound=self.route.match(trajectory[..., :2].detach()))
+
+
+def _agents(scene: Scene, predictions: Tensor | None, logged: bool, horizon: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Road users then static objects: poses (B, N, H + 1, 4), sizes (B, N, 2), valid (B, N, H + 1)."""
+    now = scene.neighbor_agents_past[:, :, -1]
+    here = present(now[..., : AGENT_VELOCITY.stop])
+    poses = _constant_velocity(now, horizon)
+    valid = here.unsqueeze(-1).repeat(1, 1, horizon + 1)
+    if logged and scene.neighbor_agents_future is not None:
+        future = scene.neighbor_agents_future[:, :, :horizon]
+        count = future.shape[1]
+        poses[:, :count, 1:] = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
+        valid[:, :count, 1:] &= present(future)
+    elif predictions is not None:
+        count = min(predictions.shape[1], poses.shape[1])
+        poses[:, :count, 1:] = predictions[:, :count, :horizon].to(poses.dtype)
+    still = scene.static_objects
+    sizes = torch.cat((now[..., [AgentColumn.LENGTH, AgentColumn.WIDTH]],
+                       still[..., [StaticColumn.LENGTH, StaticColumn.WIDTH]]), 1)  # fmt: skip
+    still_poses = still[..., POSE].unsqueeze(2).expand(-1, -1, horizon + 1, -1)
+    still_valid = present(still).unsqueeze(-1).expand(-1, -1, horizon + 1)
+    return torch.cat((poses, still_poses), 1), sizes, torch.cat((valid, still_valid), 1)
+
+
+def _constant_velocity(now: Tensor, horizon: int) -> Tensor:
+    """(B, A, 11) -> (B, A, H + 1, 4)."""
+    time = torch.arange(horizon + 1, dtype=now.dtype, device=now.device) * STEP
+    xy = now[..., None, :2] + time[:, None] * now[..., None, AGENT_VELOCITY]
+    return torch.cat((xy, now[..., None, 2:4].expand(*xy.shape[:-1], 2)), -1)
+
+
+def _target(context: RuleContext, scene: Scene, logged: bool, horizon: int) -> Tensor:
+    """s* (B,): the expert's own progress in training; otherwise what is reachable, up to the route's end.
+
+    A red light ahead caps it so that the front bumper stops 2 m before the line.
+    """
+    if logged and scene.ego_agent_future is not None:
+        future = scene.ego_agent_future[:, :horizon]
+        steps = torch.arange(1, future.shape[1] + 1, device=future.device)
+        last = (present(future) * steps).amax(-1)  # 0 where nothing is known: then the target is where the ego is
+        end = future.gather(1, (last - 1).clamp(min=0)[:, None, None].expand(-1, 1, 2)) * (last > 0)[:, None, None]
+        target = context.route.match(end).progress(end)[:, 0]
+    else:
+        time = horizon * STEP
+        reachable = context.speed_now * time + 0.5 * NOMINAL_ACCELERATION * time**2
+        target = torch.minimum(reachable, context.route.end)
+    stop = context.route.stop_line(minimum=FRONT) - FRONT - STOP_BUFFER
+    return torch.minimum(target, stop)

@@ -1,0 +1,40 @@
+"""Kinematics: no more acceleration, braking or steering than a car can do."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from radp.rules.context import RuleContext
+from radp.rules.penalty import mean_penalty
+from radp.rules.rule import Rule
+
+MAX_ACCELERATION = 6.0  # m/s2
+MAX_BRAKING = 8.0  # m/s2
+MAX_LATERAL = 4.5  # m/s2
+MAX_CURVATURE = 0.35  # 1/m
+CURVATURE_SCALE = 0.05  # 1/m
+
+
+class Kinematics(Rule):
+    """J(a - 6; 1) + J(-a - 8; 1) + J(|a_lat| - 4.5; 1) + J(|kappa| - 0.35; 0.05)."""
+
+    name, unit, scale, weight = "kinematics", "m/s²", 1.0, 0.5
+    describes = "what the car can do"
+
+    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        m = context.motion(trajectory)
+        return (
+            mean_penalty(m.a_lon - MAX_ACCELERATION, self.scale, m.a_valid)
+            + mean_penalty(-m.a_lon - MAX_BRAKING, self.scale, m.a_valid)
+            + mean_penalty(m.a_lat.abs() - MAX_LATERAL, self.scale)
+            + mean_penalty(m.curvature.abs() - MAX_CURVATURE, CURVATURE_SCALE)
+        )
+
+    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        """The largest of the four excesses, curvature in units of its own scale."""
+        m = context.motion(trajectory)
+        lon = torch.maximum(m.a_lon - MAX_ACCELERATION, -m.a_lon - MAX_BRAKING)
+        lon = lon.masked_fill(~m.a_valid, -torch.inf)
+        bend = (m.curvature.abs() - MAX_CURVATURE) / CURVATURE_SCALE
+        return torch.maximum(torch.maximum(lon, m.a_lat.abs() - MAX_LATERAL), bend)

@@ -1,0 +1,196 @@
+"""The route under a plan: which piece of it each step is on, how far along, and how wide the corridor is there.
+
+Everything here is held fixed while the plan moves (no gradient): the rules differentiate signed errors against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radp.geometry.polylines import directions, nearer_segment, nearest_vertex, stations
+from radp.scene.scene import LaneColumn, Scene, present
+
+LINK_GAP = 1.5  # m between the end of a lane and the start of its successor
+SIDE_BY_SIDE = 15.0  # m, lanes further apart than this do not form one corridor
+SAME_WAY = 0.8  # cosine of the angle between lanes of one corridor
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where H points lie on the route; all (B, H) or (B, H, 2), without gradient."""
+
+    anchor: Tensor  # (B, H, 2) start of the matched segment [m]
+    tangent: Tensor  # (B, H, 2) its unit direction
+    station: Tensor  # (B, H) progress of the anchor along the route [m], 0 at the ego now
+    left_width: Tensor  # (B, H) from the matched centre line to the corridor's left border [m]
+    right_width: Tensor  # (B, H)
+    speed_limit: Tensor  # (B, H) m/s
+    has_speed_limit: Tensor  # (B, H) bool
+    valid: Tensor  # (B, H) bool, False where there is no route
+
+    def lateral(self, trajectory: Tensor) -> Tensor:
+        """(B, H, >=2) -> (B, H) signed distance from the matched line, positive to the left. Differentiable."""
+        offset = trajectory[..., :2] - self.anchor
+        return self.tangent[..., 0] * offset[..., 1] - self.tangent[..., 1] * offset[..., 0]
+
+    def progress(self, trajectory: Tensor) -> Tensor:
+        """(B, H, >=2) -> (B, H) metres along the route from where the ego is now. Differentiable."""
+        return self.station + ((trajectory[..., :2] - self.anchor) * self.tangent).sum(-1)
+
+
+@dataclass(frozen=True)
+class Route:
+    """R route lanes of P points, ego frame."""
+
+    points: Tensor  # (B, R, P, 2)
+    direction: Tensor  # (B, R, P, 2) unit
+    left: Tensor  # (B, R, P, 2) left border relative to the point
+    right: Tensor  # (B, R, P, 2)
+    station: Tensor  # (B, R, P) progress along the route, 0 at the ego
+    placed: Tensor  # (B, R) bool: lane present and its station known
+    speed_limit: Tensor  # (B, R)
+    has_speed_limit: Tensor  # (B, R) bool
+    red: Tensor  # (B, R) bool: the light at the lane's start is red
+
+    @classmethod
+    @torch.no_grad()
+    def from_scene(cls, scene: Scene) -> Route:
+        lanes = scene.route_lanes
+        points = lanes[..., : LaneColumn.DX]
+        valid = present(lanes).any(-1)
+        along = stations(points)
+        offset, placed = _lane_offsets(points, directions(points), along[..., -1], valid)
+        return cls(
+            points=points,
+            direction=directions(points),
+            left=lanes[..., LaneColumn.LEFT_X : LaneColumn.RIGHT_X],
+            right=lanes[..., LaneColumn.RIGHT_X : LaneColumn.IS_GREEN],
+            station=along + offset.unsqueeze(-1),
+            placed=placed,
+            speed_limit=scene.route_lanes_speed_limit[..., 0],
+            has_speed_limit=scene.route_lanes_has_speed_limit[..., 0] & placed,
+            red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & placed,
+        )
+
+    @property
+    def end(self) -> Tensor:
+        """(B,) progress at the end of the route; 0 without a route."""
+        return self.station[..., -1].masked_fill(~self.placed, 0.0).amax(-1)
+
+    def stop_line(self, minimum: float) -> Tensor:
+        """(B,) progress of the nearest red stop line at least `minimum` ahead; infinite where none is."""
+        start = self.station[..., 0]
+        return torch.where(self.red & (start >= minimum), start, torch.inf).amin(-1)
+
+    @torch.no_grad()
+    def match(self, points: Tensor) -> Match:
+        """points (B, H, 2) -> Match: nearest lane, its nearest segment, corridor over the lanes side by side."""
+        vertex, distance = nearest_vertex(points, self.points, self.placed)  # (B, H, R)
+        lane = distance.argmin(-1)  # (B, H)
+        k = vertex.gather(-1, lane.unsqueeze(-1)).squeeze(-1)
+        last = self.points.shape[2] - 1
+        before, at, after = (_take(self.points, lane, (k + d).clamp(0, last)) for d in (-1, 0, 1))
+        forward = (nearer_segment(points, before, at, after) & (k < last)) | (k == 0)
+        first = torch.where(forward, k, k - 1)
+        anchor, end = _take(self.points, lane, first), _take(self.points, lane, first + 1)
+        tangent = _take(self.direction, lane, first)
+        along = ((points - anchor) * tangent).sum(-1)
+        share = (along / (end - anchor).norm(dim=-1).clamp(min=1e-6)).clamp(0, 1).unsqueeze(-1)
+        foot = anchor + share * (end - anchor)
+        left = _take(self.left, lane, first).lerp(_take(self.left, lane, first + 1), share)
+        right = _take(self.right, lane, first).lerp(_take(self.right, lane, first + 1), share)
+        normal = torch.stack((-tangent[..., 1], tangent[..., 0]), -1)
+        left_width, right_width = self._corridor(vertex, foot, tangent, normal)
+        valid = self.placed.any(-1, keepdim=True).expand(lane.shape)
+        return Match(
+            anchor=anchor,
+            tangent=tangent,
+            station=_take(self.station, lane, first),
+            left_width=torch.maximum(left_width, (left * normal).sum(-1)),
+            right_width=torch.maximum(right_width, -(right * normal).sum(-1)),
+            speed_limit=self.speed_limit.gather(1, lane),
+            has_speed_limit=self.has_speed_limit.gather(1, lane) & valid,
+            valid=valid,
+        )
+
+    def _corridor(self, vertex: Tensor, foot: Tensor, tangent: Tensor, normal: Tensor) -> tuple[Tensor, Tensor]:
+        """Left and right reach (B, H) of the lanes that lie side by side with the foot point (B, H, 2)."""
+        batch, horizon, rows = vertex.shape
+        row = torch.arange(rows, device=vertex.device).expand(batch, horizon, rows)
+        point, way = _take(self.points, row, vertex), _take(self.direction, row, vertex)  # (B, H, R, 2)
+        gap = point - foot.unsqueeze(2)
+        ahead = (gap * tangent.unsqueeze(2)).sum(-1)
+        cos = (way * tangent.unsqueeze(2)).sum(-1)
+        across = (way * normal.unsqueeze(2)).sum(-1)
+        offset = (gap * normal.unsqueeze(2)).sum(-1) - ahead * across / cos.clamp(min=SAME_WAY)
+        spacing = (self.station[..., -1] - self.station[..., 0]) / max(1, self.points.shape[2] - 1)  # (B, R)
+        beside = (
+            self.placed.unsqueeze(1)
+            & (ahead.abs() <= spacing.unsqueeze(1))
+            & (cos >= SAME_WAY)
+            & (offset.abs() <= SIDE_BY_SIDE)
+        )
+        left = offset + (_take(self.left, row, vertex) * normal.unsqueeze(2)).sum(-1)
+        right = -offset - (_take(self.right, row, vertex) * normal.unsqueeze(2)).sum(-1)
+        return (side.masked_fill(~beside, -torch.inf).amax(-1) for side in (left, right))  # type: ignore[return-value]
+
+
+def _take(rows: Tensor, lane: Tensor, vertex: Tensor) -> Tensor:
+    """rows (B, R, P, ...), lane and vertex (B, ...) -> rows[b, lane, vertex]."""
+    batch = torch.arange(rows.shape[0], device=rows.device).view(-1, *[1] * (lane.dim() - 1))
+    return rows[batch, lane, vertex]
+
+
+def _lane_offsets(points: Tensor, direction: Tensor, length: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+    """Progress (B, R) at the start of each lane, 0 at the origin, and whether it could be told.
+
+    Lanes come in any order. Those beside the ego are placed by the ego's own station on them; successors and
+    predecessors follow by their end points; what is still left is placed by the nearest lane that is known.
+    """
+    batch, rows = valid.shape
+    offset = points.new_zeros(batch, rows)
+    along, gap = _station_of_origin(points, direction)
+    beside = valid & (along >= 0) & (along <= length) & (gap <= SIDE_BY_SIDE) & (direction[:, :, 0, 0] > -0.5)
+    nearest = gap.masked_fill(~valid, torch.inf).argmin(-1, keepdim=True)
+    is_nearest = torch.zeros_like(valid).scatter(1, nearest, True) & valid
+    known = torch.where(beside.any(-1, keepdim=True), beside, is_nearest)
+    offset = torch.where(known, -along, offset)
+    link = (points[:, :, None, -1] - points[:, None, :, 0]).norm(dim=-1) < LINK_GAP
+    link &= valid[:, :, None] & valid[:, None, :] & ~torch.eye(rows, dtype=torch.bool, device=points.device)
+    for _ in range(rows):
+        ahead = torch.where(link & known[:, :, None], (offset + length)[:, :, None], -torch.inf).amax(1)
+        behind = torch.where(link & known[:, None, :], offset[:, None, :], torch.inf).amin(2) - length
+        new_ahead, new_behind = torch.isfinite(ahead) & ~known, torch.isfinite(behind) & ~known
+        if not bool((new_ahead | new_behind).any()):
+            break
+        offset = torch.where(new_ahead, ahead, torch.where(new_behind, behind, offset))
+        known = known | new_ahead | new_behind
+    return _place_by_neighbours(points, direction, offset, known, valid)
+
+
+def _station_of_origin(points: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the origin lies on each lane: station from its start (B, R), may be outside the lane, and distance."""
+    gap = points.norm(dim=-1)
+    nearest = gap.argmin(-1, keepdim=True)
+    at = stations(points).gather(-1, nearest).squeeze(-1)
+    index = nearest.unsqueeze(-1).expand(*nearest.shape, 2)
+    extra = -(points.gather(2, index) * direction.gather(2, index)).sum(-1).squeeze(-1)
+    return at + extra, gap.gather(-1, nearest).squeeze(-1)
+
+
+def _place_by_neighbours(
+    points: Tensor, direction: Tensor, offset: Tensor, known: Tensor, valid: Tensor
+) -> tuple[Tensor, Tensor]:
+    left = valid & ~known & known.any(-1, keepdim=True)
+    if bool(left.any()):
+        along = stations(points) + offset.unsqueeze(-1)
+        starts = points[:, :, 0]
+        vertex, distance = nearest_vertex(starts, points, known)  # each lane's start against every known lane
+        lane = distance.argmin(-1)
+        k = vertex.gather(-1, lane.unsqueeze(-1)).squeeze(-1)
+        shift = ((starts - _take(points, lane, k)) * _take(direction, lane, k)).sum(-1)
+        offset = torch.where(left, _take(along, lane, k) + shift, offset)
+    return offset, valid & (known | left)

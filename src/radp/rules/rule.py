@@ -1,0 +1,77 @@
+"""What a rule is, and the registry that serves it as loss, guidance, pressure, report row and overlay."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from torch import Tensor
+
+from radp.rules.context import RuleContext
+
+
+class Rule(ABC):
+    """One driving rule on plans (B, H, 4) = x, y, cos, sin of the rear axle, ego frame, physical units, 0.1 s.
+
+    `cost` is differentiable in the plan; gates and matches inside it are held fixed (no gradient through them).
+    """
+
+    name: ClassVar[str]
+    unit: ClassVar[str]  # of the violation
+    scale: ClassVar[float]  # sigma, in that unit
+    weight: ClassVar[float]  # w_i in the alignment loss
+    describes: ClassVar[str]  # what is violated, for reports: "clearance", "lane boundary", ...
+
+    @abstractmethod
+    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        """J_i (B,), at least 0."""
+
+    @abstractmethod
+    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        """(B, H): signed local violation in `unit`, positive where the rule is broken, -inf where it does not apply."""
+
+    def violated(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        """(B,) bool: the exact verdict on the whole plan."""
+        return (self.violation(trajectory, context) > 0).any(-1)
+
+
+_REGISTRY: dict[str, Rule] = {}
+
+
+def register_rule(rule: Rule) -> Rule:
+    """Add a rule; it appears in every use of `registered_rules()` from now on. Names are unique."""
+    if rule.name in _REGISTRY:
+        raise ValueError(f"a rule named {rule.name!r} is registered already")
+    _REGISTRY[rule.name] = rule
+    return rule
+
+
+def unregister_rule(name: str) -> None:
+    """Take a rule out again."""
+    if name not in _REGISTRY:
+        raise KeyError(f"no rule named {name!r}; registered: {', '.join(_REGISTRY)}")
+    del _REGISTRY[name]
+
+
+def registered_rules() -> tuple[Rule, ...]:
+    """All rules in order of registration; the paper's six come first."""
+    default_rules()
+    return tuple(_REGISTRY.values())
+
+
+_DEFAULT: tuple[Rule, ...] = ()
+
+
+def default_rules() -> tuple[Rule, ...]:
+    """The paper's six, in its order: collision, lane, speed, kinematics, comfort, goal."""
+    global _DEFAULT
+    if not _DEFAULT:
+        from radp.rules.collision import Collision
+        from radp.rules.comfort import Comfort
+        from radp.rules.goal import Goal
+        from radp.rules.kinematics import Kinematics
+        from radp.rules.lane import Lane
+        from radp.rules.speed import Speed
+
+        _DEFAULT = tuple(register_rule(rule()) for rule in (Collision, Lane, Speed, Kinematics, Comfort, Goal))
+    return _DEFAULT

@@ -1,0 +1,227 @@
+"""Closed loop: drive scenarios with a planner, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from radp.scenario import Scenario, Tracks
+from radp.scene.observation import Observation
+from radp.scene.plan import Plan
+from radp.sim.agents.idm import IDMAgents
+from radp.sim.agents.replay import ReplayAgents
+from radp.sim.controller import CONTROLLERS, PlanError, Trajectories, states_on_grid, trajectories_from_plan
+from radp.sim.rollout import Rollout
+from radp.sim.world import AgentModel, World
+
+AGENT_MODES: dict[str, Callable[[Sequence[Scenario]], AgentModel]] = {
+    "reactive": IDMAgents,
+    "nonreactive": ReplayAgents,
+}
+
+
+class Driver(Protocol):
+    """What the closed loop asks of a planner; it may also have `start(scenarios)`, called before a batch's step 0."""
+
+    name: str
+
+    def plan(self, observation: Observation) -> Plan: ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to drive; everything here decides the result, the batch size does not."""
+
+    agents: str = "reactive"
+    seed: int = 0
+    controller: str = "lqr"
+    keep_plans: bool = False
+
+    def __post_init__(self) -> None:
+        if self.agents not in AGENT_MODES:
+            raise ValueError(f"agents is {self.agents!r}, expected one of {', '.join(AGENT_MODES)}")
+        if self.controller not in CONTROLLERS:
+            raise ValueError(f"controller is {self.controller!r}, expected one of {', '.join(CONTROLLERS)}")
+
+
+def simulate(
+    planner: Driver,
+    scenarios: Sequence[Scenario],
+    agents: str = "reactive",
+    batch: int = 64,
+    seed: int = 0,
+    controller: str = "lqr",
+    keep_plans: bool = False,
+) -> Iterator[Rollout]:
+    """Drive every scenario and yield its rollout, in the order given.
+
+    The planner is asked once per step for all worlds of a batch. A world whose planner fails ends there, with the
+    reason in `failure`; the others go on. The result does not depend on the batch size.
+    """
+    options = Options(agents, seed, controller, keep_plans)
+    if batch < 1:
+        raise ValueError(f"batch is {batch}, expected at least 1")
+    return _simulate(planner, scenarios, batch, options)
+
+
+def _simulate(planner: Driver, scenarios: Sequence[Scenario], batch: int, options: Options) -> Iterator[Rollout]:
+    for first in range(0, len(scenarios), batch):
+        group = [scenarios[i] for i in range(first, min(first + batch, len(scenarios)))]
+        yield from drive_batch(planner, group, options)
+
+
+def drive_batch(planner: Driver, scenarios: Sequence[Scenario], options: Options) -> list[Rollout]:
+    """Drive scenarios in lock step. What fails outside the planner is traced to its scenario by driving each alone."""
+    # Longest first: the worlds still under way are then always a prefix, which a planner sees without copying.
+    order = sorted(range(len(scenarios)), key=lambda i: -scenarios[i].frames)
+    try:
+        driven = _Batch(planner, [scenarios[i] for i in order], options).run()
+    except Exception as error:
+        if len(scenarios) == 1:
+            return [_undriven(scenarios[0], planner.name, options, f"the simulation failed: {_reason(error)}")]
+        return [rollout for scenario in scenarios for rollout in drive_batch(planner, [scenario], options)]
+    rollouts = dict(zip(order, driven))
+    return [rollouts[i] for i in range(len(scenarios))]
+
+
+@dataclass
+class _Record:
+    """What is kept of one world beside its states."""
+
+    samples: int  # of the whole drive; fewer when it fails
+    failure: str | None = None
+    plans: list[np.ndarray] = field(default_factory=list)  # (H, 4) float32, one per sample
+    pressures: list[np.ndarray] = field(default_factory=list)  # (M,) float32
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A planner's answer for some worlds: rows (R,), their trajectories, pressures (R, M) or None."""
+
+    rows: np.ndarray
+    trajectories: Trajectories
+    pressures: np.ndarray | None
+
+
+class _Batch:
+    """One batch of worlds from start to end."""
+
+    def __init__(self, planner: Driver, scenarios: Sequence[Scenario], options: Options) -> None:
+        self.planner, self.options = planner, options
+        self.world = World(scenarios, AGENT_MODES[options.agents], options.seed, options.controller)
+        self.records = [_Record(int(samples)) for samples in self.world.samples]
+
+    def run(self) -> list[Rollout]:
+        self._start(np.arange(len(self.records)))
+        for step in range(int(self.world.samples.max())):
+            rows = np.array([b for b, r in enumerate(self.records) if r.failure is None and r.samples > step], int)
+            if not len(rows):
+                break
+            for answer in self._ask(rows):
+                self._follow(answer)
+            if step + 1 < self.world.samples.max():
+                self.world.tick()
+        return [self._rollout(b) for b in range(len(self.records))]
+
+    def _fail(self, b: int, reason: str) -> None:
+        step = self.world.step
+        self.records[b].failure, self.records[b].samples = f"step {step}: {reason}", step + 1
+
+    def _start(self, rows: np.ndarray) -> None:
+        """Tell the planner which scenarios come; scenarios that it cannot start with fail."""
+        start = getattr(self.planner, "start", None)
+        if start is None or not len(rows):
+            return
+        try:
+            start(tuple(self.world.scenarios[b] for b in rows))
+        except Exception as error:
+            if len(rows) == 1:
+                self._fail(int(rows[0]), _reason(error))
+                return
+            for b in rows:
+                self._start(rows[rows == b])
+            # Each scenario was started alone; now all that can be started are, together.
+            able = np.array([b for b in rows if self.records[b].failure is None], int)
+            if 0 < len(able) < len(rows):
+                self._start(able)
+
+    def _ask(self, rows: np.ndarray) -> list[_Answer]:
+        """The planner's answers; if it fails for all worlds together, those of each world alone."""
+        is_prefix = rows[-1] == len(rows) - 1
+        try:
+            return [self._answer(rows, self.world.observe(slice(0, len(rows)) if is_prefix else rows))]
+        except Exception as error:
+            if len(rows) == 1:
+                self._fail(int(rows[0]), _reason(error))
+                return []
+        return [answer for b in rows for answer in self._ask(np.array([b]))]
+
+    def _answer(self, rows: np.ndarray, observation: Observation) -> _Answer:
+        plan = self.planner.plan(observation)
+        trajectories = trajectories_from_plan(plan, len(rows))
+        pressures = None if plan.pressure is None else plan.pressure.detach().cpu().float().numpy()
+        return _Answer(rows, trajectories, pressures)
+
+    def _follow(self, answer: _Answer) -> None:
+        """Note plans and failures, and steer the worlds that have a next sample."""
+        for i, b in enumerate(answer.rows):
+            failure = answer.trajectories.failures[i]
+            if failure is not None:
+                self._fail(int(b), failure)
+            elif self.options.keep_plans:
+                self.records[b].plans.append(states_on_grid(answer.trajectories, i))
+                if answer.pressures is not None:
+                    self.records[b].pressures.append(answer.pressures[i])
+        going = [i for i, b in enumerate(answer.rows) if self.records[b].samples > self.world.step + 1]
+        if not going:
+            return
+        whole = len(going) == len(answer.rows)
+        rows = answer.rows if whole else answer.rows[going]
+        reached = self.world.steer(rows, answer.trajectories if whole else answer.trajectories.select(going))
+        for b in rows[~np.isfinite(reached).all(-1)]:
+            self._fail(int(b), "the plan leads the ego to a state that is not finite")
+
+    def _rollout(self, b: int) -> Rollout:
+        record, options = self.records[b], self.options
+        time_us, ego, agents = self.world.drive_of(b, record.samples)
+        return Rollout(
+            scenario=self.world.scenarios[b],
+            time_us=time_us,
+            ego=ego,
+            agents=agents,
+            agent_mode=options.agents,
+            planner=self.planner.name,
+            seed=options.seed,
+            plans=_stack(record.plans),
+            pressures=_stack(record.pressures),
+            failure=record.failure,
+        )
+
+
+def _stack(arrays: list[np.ndarray]) -> np.ndarray | None:
+    """(S, H, ...), cut to the shortest."""
+    if not arrays:
+        return None
+    length = min(len(array) for array in arrays)
+    return np.stack([array[:length] for array in arrays])
+
+
+def _reason(error: Exception) -> str:
+    """One line that says what went wrong."""
+    if isinstance(error, PlanError):
+        return str(error)
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _undriven(scenario: Scenario, planner: str, options: Options, reason: str) -> Rollout:
+    """The rollout of a scenario that could not even start: its first sample, as the log has it."""
+    first, tracks = slice(scenario.start, scenario.start + 1), scenario.tracks
+    seen = Tracks(tracks.ids, tracks.type, tracks.size, tracks.state[:, first], tracks.valid[:, first])
+    return Rollout(
+        scenario, scenario.time_us[first], scenario.ego[first], seen, options.agents, planner, options.seed,
+        failure=reason,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Scenarios made with Eclipse SUMO: networks, traffic, hazards, recording, smoothing, kinds."""

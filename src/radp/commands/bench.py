@@ -18,11 +18,12 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "scene": ("radp.scene.bench:bench_scene",),
     "data": ("radp.scene.bench:bench_data",),
     "rules": ("radp.rules.bench:bench_rules",),
+    "attribution": ("radp.attribution.bench:bench_attribution",),
 }
 
 
 def bench(
-    what: Annotated[Literal["sim", "plan", "train", "scene", "data", "rules"], tyro.conf.Positional],
+    what: Annotated[Literal["sim", "plan", "train", "scene", "data", "rules", "attribution"], tyro.conf.Positional],
     json: bool = False,
 ) -> int:
     """Measure how fast this machine drives, scores, plans, trains or reads scenes.

@@ -46,8 +46,9 @@ VERBS = (
     Verb("data list", "data:list_data", "List the packaged splits and models."),
     Verb("data info", "data:info", "Say what a split, a store or a JSON file holds."),
     Verb("data convert", "convert:convert", "Turn logs of another format into a scenario store."),
+    Verb("data samples", "samples:make_samples", "Take training samples from logged drives."),
     Verb("data make-sumo", "make_sumo:make_sumo", "Make scenarios with the traffic simulator SUMO."),
-    Verb("train", "train:train", "Train a planner."),
+    Verb("train base", "train:train_base", "Train a diffusion planner from scratch."),
     Verb("calibrate", "calibrate:calibrate", "Fit the scales of the rules."),
     Verb("cache", "cache:cache", "Compute the teacher's pressures ahead of training."),
     Verb("simulate", "simulate:simulate", "Drive scenarios in closed loop."),
@@ -57,7 +58,10 @@ VERBS = (
     Verb("reproduce", "reproduce:reproduce", "Compute the tables of the paper."),
     Verb("view", "view:view", "Make an HTML page of drives."),
     Verb("bench", "bench:bench", "Measure speed on this machine."),
-    Verb("export", "export:export", "Write scenarios as neutral JSON files."),
+    Verb("export json", "export:export_json", "Write scenarios as neutral JSON files."),
+    Verb(
+        "export diffusion-planner", "export_diffusion_planner:export_diffusion_planner", "Write the published layout."
+    ),
 )
 
 
@@ -135,7 +139,7 @@ def _parse(function: Callable[..., int], program: str, arguments: list[str]) -> 
     complaint = StringIO()
     try:
         with redirect_stderr(complaint):
-            return tyro.cli(bind, prog=program, args=arguments, config=config)  # type: ignore[return-value]
+            return tyro.cli(bind, prog=program, args=arguments, config=config)
     except SystemExit as leave:
         if not leave.code:
             print(example_of(function))

@@ -15,6 +15,7 @@ import numpy as np
 import shapely
 
 from radp.geometry.ragged import Polygons, Ragged
+from radp.runs.errors import BadInput
 from radp.scenario import Areas, Box, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 
 EGO_KEYS = tuple(column.name.lower() for column in Ego)
@@ -22,7 +23,7 @@ BOX_KEYS = tuple(column.name.lower() for column in Box)
 DEFAULT_HEIGHT = 1.6
 
 
-class RolloutJsonError(ValueError):
+class RolloutJsonError(BadInput):
     """A file that is not a neutral rollout; the message names the file, the field and what was expected."""
 
 

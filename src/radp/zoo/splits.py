@@ -1,0 +1,113 @@
+"""Scenarios by the name of a packaged split, or from a path: a store, a neutral JSON file, or a folder of them."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, overload
+
+from radp.runs.errors import BadInput
+from radp.scenario import Scenario
+from radp.scenario.shards import MANIFEST
+from radp.scenario.store import ScenarioStore
+from radp.sources.rollout_json import read_scenario
+
+SPLITS = Path(__file__).parent / "splits"
+JSON_SUFFIXES = (".json", ".json.gz")
+RESULT_SUFFIXES = (".result.json", ".result.json.gz")  # scores that lie beside drives, not scenarios
+SCENARIOS_KEPT = 64
+
+
+class Split(Protocol):
+    """A lazy sequence of scenarios: a slice is a split again."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Scenario]: ...
+    @overload
+    def __getitem__(self, key: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, key: slice) -> Split: ...
+    def tokens(self) -> list[str]: ...
+    def kinds(self) -> dict[str, int]: ...
+
+
+def list_splits() -> list[str]:
+    """Names of the packaged splits, sorted."""
+    return sorted(manifest.parent.name for manifest in SPLITS.glob(f"*/{MANIFEST}"))
+
+
+def open_split(name_or_path: str | Path) -> Split:
+    """A packaged split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of them."""
+    path = Path(name_or_path)
+    if str(name_or_path) in list_splits():
+        return ScenarioStore.open(SPLITS / str(name_or_path))
+    if path.is_file():
+        if not path.name.endswith(JSON_SUFFIXES):
+            raise BadInput(f"{path} is neither a store folder nor a .json or .json.gz file")
+        return JsonScenarios([path])
+    if (path / MANIFEST).exists():
+        return ScenarioStore.open(path)
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if _is_scenario_file(file))
+        if not files:
+            raise BadInput(f"{path} holds no scenarios: neither {MANIFEST} nor .json or .json.gz files")
+        return JsonScenarios(files)
+    known = ", ".join(list_splits()) or "none"
+    raise BadInput(f"{str(name_or_path)!r} is neither a packaged split ({known}) nor a path that exists")
+
+
+def _is_scenario_file(file: Path) -> bool:
+    return file.is_file() and file.name.endswith(JSON_SUFFIXES) and not file.name.endswith(RESULT_SUFFIXES)
+
+
+class JsonScenarios(Sequence[Scenario]):
+    """Scenarios in neutral JSON files, one per file, read when asked for; the last few are remembered."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = tuple(files)
+        self._tokens: dict[Path, tuple[str, str]] = {}  # file -> token, kind
+        self._recent: OrderedDict[Path, Scenario] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, key: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, key: slice) -> JsonScenarios: ...
+    def __getitem__(self, key: int | slice) -> Scenario | JsonScenarios:
+        if isinstance(key, slice):
+            return JsonScenarios(self.files[key])
+        file = self.files[key]
+        if file not in self._recent:
+            self._recent[file] = read_scenario(file)
+            if len(self._recent) > SCENARIOS_KEPT:
+                self._recent.popitem(last=False)
+        self._recent.move_to_end(file)
+        scenario = self._recent[file]
+        self._tokens[file] = scenario.token, scenario.kind
+        return scenario
+
+    def tokens(self) -> list[str]:
+        """Reads every file that was not read yet; two files with one token are refused."""
+        owner: dict[str, Path] = {}
+        for (token, _), file in zip(self._index(), self.files):
+            if token in owner:
+                raise BadInput(f"{owner[token]} and {file} both hold a scenario {token!r}")
+            owner[token] = file
+        return list(owner)
+
+    def kinds(self) -> dict[str, int]:
+        """kind -> number of scenarios, sorted by name. Reads every file that was not read yet."""
+        return dict(sorted(Counter(kind for _, kind in self._index()).items()))
+
+    def _index(self) -> list[tuple[str, str]]:
+        for i, file in enumerate(self.files):
+            if file not in self._tokens:
+                self[i]
+        return [self._tokens[file] for file in self.files]
+
+    def __reduce__(self) -> tuple[type[JsonScenarios], tuple[tuple[Path, ...]]]:
+        """Another process reads the files itself."""
+        return JsonScenarios, (self.files,)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from radp.geometry.ragged import Polygons, Ragged
-from radp.scenario.codec import CodecError, decode_array, decode_strings, encode_array, encode_strings
+from radp.scenario.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
 from radp.scenario.road_map import RoadMap
 from radp.scenario.scenario import Tracks
 
@@ -28,9 +28,9 @@ MAGIC = b"RADPBLOB"
 NONE = b""
 
 
-def encode_fields(record: Any) -> dict[str, bytes]:
+def encode_fields(record: Any, level: int = LEVEL) -> dict[str, bytes]:
     """Every field (array, str, tuple of str, None, nested dataclass) -> blob, names in declared order."""
-    return {name: _encode_leaf(name, value) for name, value in _leaves(record, "").items()}
+    return {name: _encode_leaf(name, value, level) for name, value in _leaves(record, "").items()}
 
 
 def decode_fields(kind: type[Record], blobs: Blobs, prefix: str = "") -> Record:
@@ -73,11 +73,11 @@ def _leaves(record: Any, prefix: str) -> dict[str, Any]:
     return leaves
 
 
-def _encode_leaf(name: str, value: Any) -> bytes:
+def _encode_leaf(name: str, value: Any, level: int) -> bytes:
     if value is None:
         return NONE
     if isinstance(value, np.ndarray):
-        return encode_array(value)
+        return encode_array(value, level)
     if isinstance(value, str):
         return encode_strings([value])
     if isinstance(value, tuple):

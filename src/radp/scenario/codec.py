@@ -38,15 +38,18 @@ class CodecError(BadInput):
     """Bytes that are not what the codec wrote."""
 
 
-def encode_array(array: np.ndarray) -> bytes:
-    """(..., T, C) or (T,), time along T -> bytes. Each of the C columns has its own grid and differences."""
+def encode_array(array: np.ndarray, level: int = LEVEL) -> bytes:
+    """(..., T, C) or (T,), time along T -> bytes. Each of the C columns has its own grid and differences.
+
+    A low `level` of zstd is for what is written once and soon read again.
+    """
     dtype = array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype
     if dtype not in DTYPES:
         raise TypeError(f"arrays of {array.dtype} cannot be stored, only bool, integers and floats of up to 8 bytes")
     columns = [_encode_column(column) for column in _columns(array.astype(dtype, copy=False))]
     head = struct.pack(f"<BBB{array.ndim}I", VERSION, DTYPES.index(dtype), array.ndim, *array.shape)
     planes = b"".join(column.planes for column in columns)
-    return head + b"".join(column.head for column in columns) + _compress(planes, LEVEL)
+    return head + b"".join(column.head for column in columns) + _compress(planes, level)
 
 
 def decode_array(blob: bytes | memoryview) -> np.ndarray:

@@ -36,6 +36,12 @@ class Rollout:
     failure: str | None = None  # why the planner failed here; such a drive scores 0
 
 
+def logged_agents(scenario: Scenario, samples: int) -> Tracks:
+    """The log's objects over the first `samples` samples of the drive."""
+    window, tracks = slice(scenario.start, scenario.start + samples), scenario.tracks
+    return Tracks(tracks.ids, tracks.type, tracks.size, tracks.state[:, window], tracks.valid[:, window])
+
+
 def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
     """A drive from neutral JSON: `ego` is the executed drive, `expert` and the rest the scenario."""
     if "ego" not in data:
@@ -45,15 +51,14 @@ def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
         time_us, ego = states_from_json(data["ego"])
     except KeyError as error:
         raise RolloutJsonError(f"{name}: field ego.{error.args[0]} is missing") from None
-    window = slice(scenario.start, scenario.start + len(time_us))
-    tracks = scenario.tracks
     if len(time_us) > scenario.frames or not np.isfinite(ego).all():
         raise RolloutJsonError(
             f"{name}: ego has {len(time_us)} finite states expected at most {scenario.frames}, all finite"
         )
-    seen = Tracks(tracks.ids, tracks.type, tracks.size, tracks.state[:, window], tracks.valid[:, window])
+    seen = logged_agents(scenario, len(time_us))
     mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
-    return Rollout(scenario, time_us, ego, seen, mode, str(data.get("planner", "unknown")), int(data.get("seed", 0)))
+    planner, failure = str(data.get("planner", "unknown")), data.get("failure")
+    return Rollout(scenario, time_us, ego, seen, mode, planner, int(data.get("seed", 0)), failure=failure)
 
 
 def read_rollout(path: Path) -> Rollout:
@@ -71,4 +76,6 @@ def rollout_to_json(rollout: Rollout) -> dict[str, Any]:
             agent["frame"] = [frame + rollout.scenario.start for frame in agent["frame"]]
         data["agents"] = agents
     data.update(mode=rollout.agent_mode, planner=rollout.planner, seed=rollout.seed)
+    if rollout.failure is not None:
+        data["failure"] = rollout.failure
     return data

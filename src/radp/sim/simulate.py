@@ -8,19 +8,24 @@ from typing import Protocol
 
 import numpy as np
 
-from radp.scenario import Scenario, Tracks
+from radp.scenario import Scenario
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
-from radp.sim.agents.idm import IDMAgents
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import CONTROLLERS, PlanError, Trajectories, states_on_grid, trajectories_from_plan
-from radp.sim.rollout import Rollout
+from radp.sim.rollout import Rollout, logged_agents
 from radp.sim.world import AgentModel, World
 
-AGENT_MODES: dict[str, Callable[[Sequence[Scenario]], AgentModel]] = {
-    "reactive": IDMAgents,
-    "nonreactive": ReplayAgents,
-}
+AGENT_MODES = ("reactive", "nonreactive")
+
+
+def agent_model(mode: str) -> Callable[[Sequence[Scenario]], AgentModel]:
+    """The agents of a mode."""
+    if mode == "nonreactive":
+        return ReplayAgents
+    from radp.sim.agents.idm import IDMAgents  # compiles kernels that replay does not need
+
+    return IDMAgents
 
 
 class Driver(Protocol):
@@ -111,7 +116,7 @@ class _Batch:
 
     def __init__(self, planner: Driver, scenarios: Sequence[Scenario], options: Options) -> None:
         self.planner, self.options = planner, options
-        self.world = World(scenarios, AGENT_MODES[options.agents], options.seed, options.controller)
+        self.world = World(scenarios, agent_model(options.agents), options.seed, options.controller)
         self.records = [_Record(int(samples)) for samples in self.world.samples]
 
     def run(self) -> list[Rollout]:
@@ -219,9 +224,6 @@ def _reason(error: Exception) -> str:
 
 def _undriven(scenario: Scenario, planner: str, options: Options, reason: str) -> Rollout:
     """The rollout of a scenario that could not even start: its first sample, as the log has it."""
-    first, tracks = slice(scenario.start, scenario.start + 1), scenario.tracks
-    seen = Tracks(tracks.ids, tracks.type, tracks.size, tracks.state[:, first], tracks.valid[:, first])
-    return Rollout(
-        scenario, scenario.time_us[first], scenario.ego[first], seen, options.agents, planner, options.seed,
-        failure=reason,
-    )  # fmt: skip
+    first, seen = slice(scenario.start, scenario.start + 1), logged_agents(scenario, 1)
+    time_us, ego = scenario.time_us[first], scenario.ego[first]
+    return Rollout(scenario, time_us, ego, seen, options.agents, planner, options.seed, failure=reason)

@@ -25,7 +25,8 @@ def as_ego(scenario: Scenario, track_id: str) -> Scenario:
 
     The rear axle lies as far behind the box centre, in parts of the vehicle's length, as a Pacifica's; planners and
     metrics nevertheless take the ego for a Pacifica. The old ego becomes the last track, named "ego". The route is the
-    vehicle's own chain of roadblocks, which then goes straight on for 200 m, so that it does not tell where the log ends.
+    vehicle's own chain of roadblocks, which then goes straight on for 200 m, so that it does not tell where the log
+    ends.
     """
     if track_id not in scenario.tracks.ids:
         raise ValueError(f"scenario {scenario.token!r} has no track {track_id!r}")
@@ -79,7 +80,7 @@ def possible_egos(scenario: Scenario, frames: int) -> list[str]:
 
 
 def route_of_path(road_map: RoadMap, poses: np.ndarray) -> tuple[tuple[str, ...], np.ndarray | None]:
-    """poses (n, 3) of a driven path -> roadblock ids of its lanes and 200 m straight on, and the pose (3,) at their end."""
+    """poses (n, 3) of a path -> roadblock ids of its lanes and of 200 m straight on, and the pose (3,) at their end."""
     table = lane_table(road_map)
     lanes = match_lanes(table, thin_path(poses)).tolist()
     if not lanes:
@@ -124,9 +125,7 @@ def ego_from_track(boxes: np.ndarray, size: np.ndarray, time_us: np.ndarray) -> 
     ego[:, Ego.AX] = np.gradient(ego[:, Ego.VX], seconds)
     ego[:, Ego.YAW_ACCEL] = np.gradient(ego[:, Ego.YAW_RATE], seconds)
     moving = np.abs(ego[:, Ego.VX]) >= SLOW
-    ego[moving, Ego.STEERING] = np.arctan(
-        PACIFICA.wheel_base * ego[moving, Ego.YAW_RATE] / np.abs(ego[moving, Ego.VX])
-    )
+    ego[moving, Ego.STEERING] = np.arctan(PACIFICA.wheel_base * ego[moving, Ego.YAW_RATE] / np.abs(ego[moving, Ego.VX]))
     ego[:, Ego.STEERING_RATE] = np.gradient(ego[:, Ego.STEERING], seconds)
     return ego
 

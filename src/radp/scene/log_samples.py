@@ -1,0 +1,272 @@
+"""Samples kept as logs: states of the traffic once a log, lanes once a map, and a Scene built when it is read.
+
+    maps/KEY.safetensors      the lane table of one road map
+    shard-00000.safetensors   traffic and lights of some logs, and the samples taken from them
+    manifest.json             written last
+
+Every vehicle of a log can be the ego at every frame, so a sample costs little more than its own future; what `read`
+gives equals `scenes_from_log(as_ego(scenario, track), [frame])` bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from radp.geometry.ragged import Ragged
+from radp.runs.errors import BadInput
+from radp.runs.files import remove_temporaries, write_json_atomically
+from radp.runs.parallel import parallel_map
+from radp.scenario import Scenario
+from radp.scenario.blobs import content_hash
+from radp.scene.array_file import map_arrays, write_arrays
+from radp.scene.as_ego import as_ego, longest_run, possible_egos, with_ego_track
+from radp.scene.builder import (
+    FUTURE,
+    PUBLISHED,
+    Moment,
+    SceneConfig,
+    check_step,
+    ego_future,
+    ego_state,
+    empty_arrays,
+    fill,
+    to_scene,
+)
+from radp.scene.lanes import LaneTable, lane_table
+from radp.scene.observation import HISTORY
+from radp.scene.route_lanes import corrected_blocks
+from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
+from radp.scene.scene import Scene
+
+FORMAT, VERSION = "radp-log-samples", 1
+MAPS = "maps"
+TABLE_FIELDS = tuple(field.name for field in fields(LaneTable) if field.name != "corrected_routes")
+LOG_FIELDS = ("states", "valid", "types", "sizes", "light_lanes", "light_states")
+SAMPLE_FIELDS = ("log", "frame", "first", "last", "ego", "pose", "ego_current_state", "ego_agent_future",
+                 "route", "route_offsets")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SampleChoice:
+    """Which moments of a log become samples."""
+
+    stride: int = 10  # frames between samples of one ego
+    history: int = HISTORY - 1  # frames of its past that an ego must have
+    other_egos: int = (
+        1_000  # most vehicles taken as the ego beside the logged one, spread evenly over the possible ones
+    )
+    logs_per_shard: int = 64
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One ego of one log: the log seen from it, its object number and its window of frames."""
+
+    scenario: Scenario
+    ego: int
+    window: slice
+
+
+def drives_of(scenario: Scenario, choice: SampleChoice) -> Iterator[Drive]:
+    """The logged ego first, then other vehicles; each tracked long enough for one sample."""
+    frames = choice.history + 1 + FUTURE
+    total = len(scenario.time_us)
+    if total >= frames:
+        yield Drive(scenario, len(scenario.tracks), slice(0, total))
+    names = possible_egos(scenario, frames)
+    wanted = min(choice.other_egos, len(names))
+    for k in range(wanted):
+        name = names[k * len(names) // wanted]
+        track = scenario.tracks.ids.index(name)
+        yield Drive(as_ego(scenario, name), track, longest_run(scenario.tracks.valid[track]))
+
+
+def sample_frames(frames: int, choice: SampleChoice, number: int) -> range:
+    """Frames of a drive that become samples; drives of one log begin at different frames, so that moments differ."""
+    return range(choice.history + number * 3 % choice.stride, frames - FUTURE, choice.stride)
+
+
+def log_arrays(scenario: Scenario) -> dict[str, np.ndarray]:
+    """T frames, A+1 objects of which the last is the ego: what scenes of this log need beside the map."""
+    everyone = with_ego_track(scenario)
+    return {
+        "states": everyone.state.transpose(1, 0, 2),  # (T, A+1, 5): a window of time lies in one piece
+        "valid": everyone.valid.T,
+        "types": everyone.type,
+        "sizes": everyone.size,
+        "light_lanes": scenario.lights.lane.astype(np.int64),
+        "light_states": scenario.lights.state,
+    }
+
+
+def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[str, np.ndarray]:
+    """n samples of the logs of one shard, in the order of logs, drives and frames."""
+    rows: dict[str, list[Any]] = {name: [] for name in SAMPLE_FIELDS if not name.startswith("route")}
+    routes = []
+    for log, scenario in enumerate(scenarios):
+        check_step(scenario)
+        for number, drive in enumerate(drives_of(scenario, choice)):
+            ego, begin = drive.scenario.ego, drive.window.start
+            for frame in sample_frames(len(ego), choice, number):
+                here = (log, begin + frame, begin, drive.window.stop, drive.ego, ego[frame, :3],
+                        ego_state(ego[max(0, frame - 1)], ego[frame]), ego_future(ego, frame))  # fmt: skip
+                for name, value in zip(rows, here):
+                    rows[name].append(value)
+                routes.append(corrected_blocks(scenario.map, drive.scenario.route, ego[frame, :3]))
+    blocks, count = Ragged.from_rows(routes, dtype=np.int32), len(routes)
+    numbers = {name: np.array(rows[name], dtype=np.int32) for name in ("log", "frame", "first", "last", "ego")}
+    return numbers | {
+        "pose": np.array(rows["pose"], dtype=np.float64).reshape(count, 3),
+        "ego_current_state": np.array(rows["ego_current_state"], dtype=np.float32).reshape(count, -1),
+        "ego_agent_future": np.array(rows["ego_agent_future"], dtype=np.float32).reshape(count, FUTURE, 3),
+        "route": blocks.values,
+        "route_offsets": blocks.offsets,
+    }
+
+
+def write_log_samples(
+    path: Path | str, scenarios: Sequence[Scenario], choice: SampleChoice | None = None, workers: int = 1
+) -> LogSamples:
+    """Make the store of all scenarios; shards that are there are kept, so a killed run goes on with the same call."""
+    path, choice = Path(path), choice or SampleChoice()
+    (path / MAPS).mkdir(parents=True, exist_ok=True)
+    for folder in (path, path / MAPS):
+        remove_temporaries(folder)
+    settings = {**asdict(choice), "logs": len(scenarios)}
+    shards = -(-len(scenarios) // choice.logs_per_shard)
+    missing = [i for i in range(shards) if not _is_done(path / shard_name(i), settings)]
+    outcome = parallel_map(
+        partial(_write_shard, path, scenarios, choice, settings), missing, workers=workers, label="shards"
+    )
+    if outcome.failures:
+        failure = outcome.failures[0]
+        raise BadInput(f"{path}: shard {failure.piece} was not written: {failure.reason}")
+    manifest = {"format": FORMAT, "version": VERSION, "settings": settings, "shards": shards}
+    write_json_atomically(path / MANIFEST, manifest)
+    return LogSamples.open(path)
+
+
+def _is_done(file: Path, settings: dict[str, Any]) -> bool:
+    if not file.exists():
+        return False
+    found = map_arrays(file)[1]["settings"]
+    if found != settings:
+        raise BadInput(f"{file.parent} was begun with other settings ({found}); choose another folder")
+    return True
+
+
+def _write_shard(
+    path: Path, scenarios: Sequence[Scenario], choice: SampleChoice, settings: dict[str, Any], number: int
+) -> None:
+    first = number * choice.logs_per_shard
+    logs = [scenarios[i] for i in range(first, min(first + choice.logs_per_shard, len(scenarios)))]
+    arrays: dict[str, np.ndarray] = {}
+    notes = []
+    for i, scenario in enumerate(logs):
+        key = content_hash(scenario.map)
+        file = path / MAPS / f"{key}.safetensors"
+        if not file.exists():
+            table = lane_table(scenario.map)
+            write_arrays(file, {name: getattr(table, name) for name in TABLE_FIELDS})
+        arrays |= {f"{i}.{name}": array for name, array in log_arrays(scenario).items()}
+        notes.append({"token": scenario.token, "kind": scenario.kind, "map": key, "tags": scenario.tags})
+    arrays |= {f"samples.{name}": array for name, array in sample_arrays(logs, choice).items()}
+    write_arrays(path / shard_name(number), arrays, {"settings": settings, "logs": notes})
+
+
+@dataclass(frozen=True)
+class _Log:
+    """One log of the store: its arrays by name, and the lanes."""
+
+    table: LaneTable
+    arrays: dict[str, np.ndarray]
+
+
+class LogSamples:
+    """N samples, built when they are read.
+
+    `kind`, `token` and `tags` tell what sample i comes from; `log` (N,) numbers the logs, `frame` (N,) and `ego` (N,)
+    say which frame and object of it (the logged ego is the last object).
+    """
+
+    def __init__(self, path: Path, config: SceneConfig = PUBLISHED) -> None:
+        self.path, self.config = path, config
+        manifest = read_manifest(path, FORMAT, VERSION)
+        self.notes: list[dict[str, Any]] = []
+        self._logs: list[_Log] = []
+        self._tables: dict[str, LaneTable] = {}
+        parts: list[dict[str, np.ndarray]] = []
+        for number in range(manifest["shards"]):
+            arrays, note = map_arrays(path / shard_name(number))
+            part = {name: arrays[f"samples.{name}"] for name in SAMPLE_FIELDS}
+            parts.append({**part, "log": part["log"] + len(self._logs)})
+            for i, log in enumerate(note["logs"]):
+                here = {name: arrays[f"{i}.{name}"] for name in LOG_FIELDS}
+                self._logs.append(_Log(self._table(log["map"]), here))
+                self.notes.append(log)
+        self._parts = parts
+        self._starts = np.concatenate(([0], np.cumsum([len(part["log"]) for part in parts]))).astype(np.int64)
+        self.log, self.frame, self.ego = (
+            np.concatenate([part[name] for part in parts]) if parts else np.zeros(0, dtype=np.int32)
+            for name in ("log", "frame", "ego")
+        )
+
+    @classmethod
+    def open(cls, path: Path | str, config: SceneConfig = PUBLISHED) -> LogSamples:
+        return cls(Path(path), config)
+
+    def _table(self, key: str) -> LaneTable:
+        if key not in self._tables:
+            self._tables[key] = LaneTable(**map_arrays(self.path / MAPS / f"{key}.safetensors")[0])
+        return self._tables[key]
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def kinds(self) -> np.ndarray:
+        """(N,) kind of the log of each sample."""
+        return np.array([note["kind"] for note in self.notes])[self.log]
+
+    def read(self, indices: Sequence[int] | np.ndarray) -> Scene:
+        rows = check_rows(indices, len(self))
+        arrays = empty_arrays(len(rows), self.config, with_future=True)
+        for b, row in enumerate(rows.tolist()):
+            part = int(np.searchsorted(self._starts, row, "right")) - 1
+            sample, k = self._parts[part], row - int(self._starts[part])
+            fill(arrays, b, self._moment(sample, k), self.config)
+            arrays["ego_current_state"][b] = sample["ego_current_state"][k]
+            arrays["ego_agent_future"][b] = sample["ego_agent_future"][k]
+        return to_scene(arrays)
+
+    def _moment(self, sample: dict[str, np.ndarray], k: int) -> Moment:
+        log, frame = self._logs[sample["log"][k]], int(sample["frame"][k])
+        states, valid = log.arrays["states"], log.arrays["valid"]
+        past = slice(max(int(sample["first"][k]), frame - HISTORY + 1), frame + 1)
+        after = slice(frame + 1, min(int(sample["last"][k]), frame + 1 + FUTURE))
+        first, last = sample["route_offsets"][k], sample["route_offsets"][k + 1]
+        return Moment(
+            table=log.table,
+            pose=sample["pose"][k],
+            states=states[past],
+            valid=valid[past],
+            types=log.arrays["types"],
+            sizes=log.arrays["sizes"],
+            light_lanes=log.arrays["light_lanes"],
+            light_states=log.arrays["light_states"][frame],
+            route=sample["route"][first:last].astype(np.int64),
+            skip=int(sample["ego"][k]),
+            future_states=states[after],
+            future_valid=valid[after],
+        )
+
+    def iter_batches(
+        self, batch: int, generator: torch.Generator | None = None, drop_last: bool = True
+    ) -> Iterator[Scene]:
+        return iter_batches(self, batch, generator, drop_last)

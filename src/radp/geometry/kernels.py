@@ -107,15 +107,20 @@ def point_in_rings(x: float, y: float, points: np.ndarray, ring_offsets: np.ndar
     inside = False
     for r in range(first, last):
         lo, hi = ring_offsets[r], ring_offsets[r + 1]
-        j = hi - 1
+        if hi == lo:
+            continue
+        xj, yj = points[hi - 1, 0], points[hi - 1, 1]
         for i in range(lo, hi):
-            xi, yi, xj, yj = points[i, 0], points[i, 1], points[j, 0], points[j, 1]
+            xi, yi = points[i, 0], points[i, 1]
+            if (yi > y and yj > y) or (yi < y and yj < y):  # most edges: wholly above or below the point
+                xj, yj = xi, yi
+                continue
             cross = (xj - xi) * (y - yi) - (yj - yi) * (x - xi)
             if cross == 0.0 and min(xi, xj) <= x <= max(xi, xj) and min(yi, yj) <= y <= max(yi, yj):
                 return False
             if (yi > y) != (yj > y) and (cross > 0.0) == (yj > yi):
                 inside = not inside
-            j = i
+            xj, yj = xi, yi
     return inside
 
 

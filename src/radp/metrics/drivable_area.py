@@ -46,7 +46,7 @@ def drivable_series(
                 continue
             inside[i] = False
             near_lane = False
-            for k in range(route.start[i], route.start[i] + route.count[i]):
+            for k in range(route.start[i], route.start[i] + route.size[i]):
                 near_lane = near_lane or distance_to_area(x, y, route.members[k], road.lanes) < TOLERANCE
             if not near_lane:
                 gap = min(_nearest(x, y, road.intersections), _nearest(x, y, road.drivable))

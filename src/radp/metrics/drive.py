@@ -77,8 +77,8 @@ def read_drive(rollout: Rollout) -> Drive:
     ego, state = _floats(rollout.ego), _floats(tracks.state)
     center, corners, speed, agent_speed = _derive(ego, state, static)
     return Drive(
-        np.require(rollout.time_us, np.int64, "CW"), ego, center, corners, speed, state,
-        np.require(tracks.valid, bool, "CW"), agent_speed, _floats(tracks.size), static,
+        np.require(rollout.time_us, np.int64, ["C", "W"]), ego, center, corners, speed, state,
+        np.require(tracks.valid, bool, ["C", "W"]), agent_speed, _floats(tracks.size), static,
     )  # fmt: skip
 
 
@@ -96,11 +96,11 @@ def mean_step(time_us: np.ndarray) -> float:
 
 def _floats(array: np.ndarray) -> np.ndarray:
     """Contiguous and writeable, as kernels are compiled for one memory layout only; copies where needed."""
-    return np.require(array, np.float64, "CW")
+    return np.require(array, np.float64, ["C", "W"])
 
 
 def _integers(array: np.ndarray) -> np.ndarray:
-    return np.require(array, np.int64, "CW")
+    return np.require(array, np.int64, ["C", "W"])
 
 
 def _area_arrays(polygons: Polygons) -> AreaArrays:
@@ -113,7 +113,7 @@ def _area_arrays(polygons: Polygons) -> AreaArrays:
 def _build_map_arrays(road_map: RoadMap) -> MapArrays:
     return MapArrays(
         lanes=_area_arrays(road_map.lane_polygons),
-        is_connector=np.require(road_map.is_connector, bool, "CW"),
+        is_connector=np.require(road_map.is_connector, bool, ["C", "W"]),
         line_points=_floats(road_map.centerlines.values),
         line_offsets=_integers(road_map.centerlines.offsets),
         limit=np.where(road_map.has_speed_limit, road_map.speed_limit, 0.0),

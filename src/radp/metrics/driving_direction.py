@@ -44,20 +44,18 @@ def direction_series(center: np.ndarray, route: Rows, road: MapArrays, window: i
     The sample that enters a lane and the one after it count 0; samples outside all lanes do not reset, so back in the
     same lane the whole jump counts. An arc length of exactly 0 counts 0 as well.
     """
-    samples = len(center)
+    samples, points, offsets = len(center), road.line_points, road.line_offsets
     moved = np.zeros(samples)
-    lane = route.members[route.start[0]] if samples and route.count[0] else -1
+    lane = route.members[route.start[0]] if samples and route.size[0] else -1
     before, is_set = 0.0, False
     for i in range(samples):
-        if route.count[i] == 0:
+        if route.size[i] == 0:
             continue
         first = route.members[route.start[i]]
         if first != lane:
             lane, is_set = first, False
             continue
-        s = project_on_line(
-            center[i, 0], center[i, 1], road.line_points, road.line_offsets[lane], road.line_offsets[lane + 1]
-        )
+        s = project_on_line(center[i, 0], center[i, 1], points, offsets[lane], offsets[lane + 1])
         if is_set and s != 0.0:
             moved[i] = s - before
         before, is_set = s, True

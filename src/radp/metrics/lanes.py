@@ -1,7 +1,8 @@
 """Which lanes and connectors the ego is in: per sample for its centre (the route) and for its four corners.
 
-A row of lanes per sample is held as `Rows`: start (S,), count (S,) and members, so that row i is
-members[start[i] : start[i] + count[i]]; members are lane indices, and their order matters ("the first object").
+Geometry comes first, for all points at once (`areas_at`); what follows is logic on short rows of lane indices, whose
+order matters ("the first object"). Kernels are given single arrays, not tuples of them, where they are called often:
+numba counts references for every array of a tuple at every call.
 """
 
 # ruff: noqa: SIM110 - kernels cannot hold the generators that any() and all() want
@@ -13,76 +14,82 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import distance_to_rings, point_in_area
-from radp.metrics.drive import AreaArrays, MapArrays
+from radp.geometry.kernels import distance_to_rings, point_in_rings
+from radp.metrics.drive import HEADING, AreaArrays, Drive, MapArrays
 
 NEAR_CONNECTOR = 5.0  # m: a previous connector this close is kept in favour of another one
+CHUNK = 16  # neighbouring points that share one list of areas near them
 
 
 class Rows(NamedTuple):
-    """N rows of lane indices."""
+    """N rows of indices: row i is members[start[i] : start[i] + size[i]]."""
 
     start: np.ndarray  # (N,) int64
-    count: np.ndarray  # (N,) int64
+    size: np.ndarray  # (N,) int64
     members: np.ndarray  # int64
 
     def row(self, i: int) -> np.ndarray:
-        return self.members[self.start[i] : self.start[i] + self.count[i]]
+        return self.members[self.start[i] : self.start[i] + self.size[i]]
+
+
+class Places(NamedTuple):
+    """Which lane areas the points of a drive are in: centre (S rows), corners (S * 4), expert's centre (N);
+    crossing (S,) bool: the rear axle is in an intersection."""
+
+    center: Rows
+    corners: Rows
+    expert: Rows
+    crossing: np.ndarray
+
+
+def locate(drive: Drive, expert_center: np.ndarray, road: MapArrays) -> Places:
+    """Look up all points of a drive in the map."""
+    return Places(
+        center=areas_at(drive.center, road.lanes),
+        corners=areas_at(drive.corners.reshape(-1, 2), road.lanes),
+        expert=areas_at(expert_center, road.lanes),
+        crossing=areas_at(np.ascontiguousarray(drive.ego[:, :HEADING]), road.intersections).size > 0,
+    )
 
 
 @njit(cache=True, nogil=True)
-def in_area(x: float, y: float, i: int, areas: AreaArrays) -> bool:
-    """Whether a point lies strictly inside area i."""
-    return point_in_area(x, y, i, areas.points, areas.ring_offsets, areas.offsets, areas.bounds)
+def areas_at(points: np.ndarray, areas: AreaArrays) -> Rows:
+    """For each point (P, 2) the areas that contain it strictly, in their order. Neighbouring points should be near."""
+    vertices, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
+    count = len(points)
+    start, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    members, used = np.empty(2 * count + 16, np.int64), 0
+    near = np.empty(len(bounds), np.int64)
+    for first in range(0, count, CHUNK):
+        last = min(first + CHUNK, count)
+        nearby = _areas_near(points, first, last, bounds, near)
+        for i in range(first, last):
+            x, y = points[i, 0], points[i, 1]
+            start[i] = used
+            for k in range(nearby):
+                j = near[k]
+                if x < bounds[j, 0] or y < bounds[j, 1] or x > bounds[j, 2] or y > bounds[j, 3]:
+                    continue
+                if point_in_rings(x, y, vertices, ring_offsets, offsets[j], offsets[j + 1]):
+                    members = _room_for(members, used, 1)
+                    members[used] = j
+                    used += 1
+            size[i] = used - start[i]
+    return Rows(start, size, members)
 
 
 @njit(cache=True, nogil=True)
-def in_any_area(x: float, y: float, areas: AreaArrays) -> bool:
-    """Whether a point lies strictly inside one of the areas."""
-    for i in range(len(areas.offsets) - 1):
-        if in_area(x, y, i, areas):
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def distance_to_area(x: float, y: float, i: int, areas: AreaArrays) -> float:
-    """Distance from a point to area i, 0 inside."""
-    return distance_to_rings(x, y, areas.points, areas.ring_offsets, areas.offsets[i], areas.offsets[i + 1])
-
-
-@njit(cache=True, nogil=True)
-def search(x: float, y: float, road: MapArrays, found: np.ndarray) -> int:
-    """Write the lane at a point, or else all connectors there in map order, into `found`; return how many.
-
-    Lanes do not overlap by nuPlan's contract; on a map where they do, the first one is taken.
-    """
+def _areas_near(points: np.ndarray, first: int, last: int, bounds: np.ndarray, near: np.ndarray) -> int:
+    """Write the areas whose bounds meet those of points[first:last] into `near`; return how many."""
+    x_min, y_min, x_max, y_max = np.inf, np.inf, -np.inf, -np.inf
+    for i in range(first, last):
+        x_min, x_max = min(x_min, points[i, 0]), max(x_max, points[i, 0])
+        y_min, y_max = min(y_min, points[i, 1]), max(y_max, points[i, 1])
     count = 0
-    for lane in range(len(road.is_connector)):
-        if road.is_connector[lane]:
-            if in_area(x, y, lane, road.lanes):
-                found[count] = lane
-                count += 1
-        elif in_area(x, y, lane, road.lanes):
-            found[0] = lane
-            return 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def follow(x: float, y: float, candidates: np.ndarray, road: MapArrays, found: np.ndarray) -> int:
-    """Write the candidates that contain a point into `found`; failing that, the successors of a single candidate."""
-    count = 0
-    for lane in candidates:
-        if in_area(x, y, lane, road.lanes):
-            found[count] = lane
+    for j in range(len(bounds)):
+        if bounds[j, 0] <= x_max and bounds[j, 2] >= x_min and bounds[j, 1] <= y_max and bounds[j, 3] >= y_min:
+            near[count] = j
             count += 1
-    if count == 0 and len(candidates) == 1:
-        only = candidates[0]
-        for k in range(road.after_offsets[only], road.after_offsets[only + 1]):
-            if in_area(x, y, road.after[k], road.lanes):
-                found[count] = road.after[k]
-                count += 1
     return count
 
 
@@ -97,97 +104,132 @@ def _room_for(members: np.ndarray, used: int, more: int) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def route_of(points: np.ndarray, road: MapArrays) -> Rows:
-    """The lanes or connectors of each point (S, 2), after the backward pass."""
-    samples, lanes = len(points), len(road.is_connector)
-    start, count = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
-    members, used = np.empty(2 * samples + lanes, np.int64), 0
-    found = np.empty(lanes + 1, np.int64)
+def search(inside: np.ndarray, is_connector: np.ndarray, found: np.ndarray) -> int:
+    """Write the lane among the areas `inside` which a point is, or else all its connectors, into `found`; how many.
+
+    Lanes do not overlap by nuPlan's contract; on a map where they do, the first one is taken.
+    """
+    for k in range(len(inside)):
+        if not is_connector[inside[k]]:
+            found[0] = inside[k]
+            return 1
+    found[: len(inside)] = inside
+    return len(inside)
+
+
+@njit(cache=True, nogil=True)
+def follow(
+    inside: np.ndarray, candidates: np.ndarray, after: np.ndarray, after_offsets: np.ndarray, found: np.ndarray
+) -> int:
+    """Write the candidates that contain a point into `found`; failing that, the successors of a single candidate."""
+    count = 0
+    for k in range(len(candidates)):
+        if _contains(inside, candidates[k]):
+            found[count] = candidates[k]
+            count += 1
+    if count == 0 and len(candidates) == 1:
+        for k in range(after_offsets[candidates[0]], after_offsets[candidates[0] + 1]):
+            if _contains(inside, after[k]):
+                found[count] = after[k]
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def route_of(points: np.ndarray, inside: Rows, road: MapArrays) -> Rows:
+    """The lanes or connectors of each point (S, 2), after the backward pass; `inside`: the areas it is in."""
+    samples, is_connector, after, after_offsets = len(points), road.is_connector, road.after, road.after_offsets
+    start, size = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
+    members, used = np.empty(2 * samples + 16, np.int64), 0
+    found = np.empty(len(is_connector) + 1, np.int64)
     for i in range(samples):
-        x, y = points[i, 0], points[i, 1]
-        previous = members[:0] if i == 0 else members[start[i - 1] : start[i - 1] + count[i - 1]]
-        size = follow(x, y, previous, road, found) if len(previous) else 0
-        if size == 0:
-            size = search(x, y, road, found)
-            if i > 1 and len(previous) and road.is_connector[previous[0]]:
-                elsewhere = size > 0 and road.is_connector[found[0]]
-                if elsewhere or (size == 0 and in_any_area(x, y, road.intersections)):
-                    size = _keep_near(x, y, previous, road, found, size)
-        members = _room_for(members, used, size)
-        members[used : used + size] = found[:size]
-        start[i], count[i] = used, size
-        used += size
-    _reduce_backwards(start, count, members, road)
-    return Rows(start, count, members)
+        here = inside.members[inside.start[i] : inside.start[i] + inside.size[i]]
+        previous = members[:0] if i == 0 else members[start[i - 1] : start[i - 1] + size[i - 1]]
+        count = follow(here, previous, after, after_offsets, found) if len(previous) else 0
+        if count == 0:
+            count = search(here, is_connector, found)
+            if i > 1 and len(previous) and is_connector[previous[0]] and (count == 0 or is_connector[found[0]]):
+                count = _keep_near(points[i, 0], points[i, 1], previous, road, found, count)
+        members = _room_for(members, used, count)
+        members[used : used + count] = found[:count]
+        start[i], size[i] = used, count
+        used += count
+    _reduce_backwards(start, size, members, road)
+    return Rows(start, size, members)
 
 
 @njit(cache=True, nogil=True)
-def _keep_near(x: float, y: float, previous: np.ndarray, road: MapArrays, found: np.ndarray, size: int) -> int:
-    """Replace `found` by the previous connectors near the point, if there are any."""
+def _keep_near(x: float, y: float, previous: np.ndarray, road: MapArrays, found: np.ndarray, count: int) -> int:
+    """Put previous connectors near the point, if any, in place of what was found (if nothing: in a crossing only)."""
+    if count == 0 and not in_any_area(x, y, road.intersections):
+        return 0
     near = 0
-    for lane in previous:
-        if distance_to_area(x, y, lane, road.lanes) < NEAR_CONNECTOR:
-            found[near] = lane
+    for k in range(len(previous)):
+        if distance_to_area(x, y, previous[k], road.lanes) < NEAR_CONNECTOR:
+            found[near] = previous[k]
             near += 1
-    return near if near else size
+    return near if near else count
 
 
 @njit(cache=True, nogil=True)
-def _reduce_backwards(start: np.ndarray, count: np.ndarray, members: np.ndarray, road: MapArrays) -> None:
+def _reduce_backwards(start: np.ndarray, size: np.ndarray, members: np.ndarray, road: MapArrays) -> None:
     """Narrow rows of several connectors by the row after them, last row first.
 
     Both rules look at the row as it was: a smaller next row within it replaces it (an empty one too), and where the
     next row is a lane, the row's predecessors of that lane replace it.
     """
     for i in range(len(start) - 2, -1, -1):
-        size, following = count[i], count[i + 1]
-        if size <= 1:
+        if size[i] <= 1:
             continue
-        row = members[start[i] : start[i] + size]
-        then = members[start[i + 1] : start[i + 1] + following]
-        if following > 0 and not road.is_connector[then[0]]:
+        row = members[start[i] : start[i] + size[i]]
+        then = members[start[i + 1] : start[i + 1] + size[i + 1]]
+        if len(then) and not road.is_connector[then[0]]:
             kept = 0
-            for k in range(size):
-                if _links_to(row[k], then[0], road):
+            for k in range(len(row)):
+                if _links(row[k], then[0], road.before, road.before_offsets):
                     row[kept] = row[k]  # earlier entries were read already
                     kept += 1
             if kept:
-                count[i] = kept
+                size[i] = kept
                 continue
-        if following < size and _contains_all(row, then):
-            row[:following] = then
-            count[i] = following
+        if len(then) < len(row) and _contains_all(row, then):
+            row[: len(then)] = then
+            size[i] = len(then)
 
 
 @njit(cache=True, nogil=True)
-def _links_to(lane: int, target: int, road: MapArrays) -> bool:
-    """Whether `lane` is a predecessor of `target`."""
-    for k in range(road.before_offsets[target], road.before_offsets[target + 1]):
-        if road.before[k] == lane:
+def _links(lane: int, target: int, links: np.ndarray, offsets: np.ndarray) -> bool:
+    """Whether `lane` is among the links of `target`."""
+    for k in range(offsets[target], offsets[target + 1]):
+        if links[k] == lane:
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
 def _contains(row: np.ndarray, lane: int) -> bool:
-    for other in row:
-        if other == lane:
+    for k in range(len(row)):
+        if row[k] == lane:
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
 def _contains_all(row: np.ndarray, others: np.ndarray) -> bool:
-    for lane in others:
-        if not _contains(row, lane):
+    for k in range(len(others)):
+        if not _contains(row, others[k]):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def corner_lanes(corners: np.ndarray, road: MapArrays) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each corner is in a lane (S, 4), and the set C (S,): samples wholly in one lane or in connected ones."""
-    samples, lanes = len(corners), len(road.is_connector)
+def corner_lanes(inside: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each corner is in a lane (S, 4), and the set C (S,): samples wholly in one lane or in connected ones.
+
+    inside: S * 4 rows, the lane areas that each corner is in.
+    """
+    samples, lanes = len(inside.start) // 4, len(road.is_connector)
+    is_connector, after, after_offsets = road.is_connector, road.after, road.after_offsets
     has_lane, connected = np.zeros((samples, 4), np.bool_), np.zeros(samples, np.bool_)
     rows, counts = np.empty((4, lanes + 1), np.int64), np.zeros(4, np.int64)
     candidates, following = np.empty(lanes + 1, np.int64), np.empty(lanes + 1, np.int64)
@@ -195,16 +237,16 @@ def corner_lanes(corners: np.ndarray, road: MapArrays) -> tuple[np.ndarray, np.n
     for i in range(samples):
         upcoming = 0
         for c in range(4):
-            x, y = corners[i, c, 0], corners[i, c, 1]
-            row = rows[c]
-            size = follow(x, y, candidates[:known], road, row) if known else 0
-            if size == 0:
-                size = search(x, y, road, row)
+            begin = inside.start[4 * i + c]
+            here = inside.members[begin : begin + inside.size[4 * i + c]]
+            count = follow(here, candidates[:known], after, after_offsets, rows[c]) if known else 0
+            if count == 0:
+                count = search(here, is_connector, rows[c])
                 if i == 1:  # nuPlan lets newly found lanes join the candidates at once in this sample only
-                    known = _join(candidates, known, row[:size])
-            upcoming = _join(following, upcoming, row[:size])
-            counts[c] = size
-            has_lane[i, c] = size > 0
+                    known = _join(candidates, known, rows[c], count)
+            upcoming = _join(following, upcoming, rows[c], count)
+            counts[c] = count
+            has_lane[i, c] = count > 0
         connected[i] = _common_or_connected(rows, counts, road)
         candidates[:upcoming] = following[:upcoming]
         known = upcoming
@@ -212,32 +254,20 @@ def corner_lanes(corners: np.ndarray, road: MapArrays) -> tuple[np.ndarray, np.n
 
 
 @njit(cache=True, nogil=True)
-def _join(group: np.ndarray, size: int, more: np.ndarray) -> int:
-    """Add the lanes that are not in group[:size] yet; return the new size."""
-    for lane in more:
-        if not _contains(group[:size], lane):
-            group[size] = lane
+def _join(group: np.ndarray, size: int, more: np.ndarray, count: int) -> int:
+    """Add more[:count] to group[:size] where it is not in it yet; return the new size."""
+    for k in range(count):
+        if not _contains(group[:size], more[k]):
+            group[size] = more[k]
             size += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def _is_or_follows(lane: int, row: np.ndarray, road: MapArrays) -> bool:
-    """Whether `lane` is in the row or a successor of one in it."""
-    for other in row:
-        if other == lane:
-            return True
-        for k in range(road.after_offsets[other], road.after_offsets[other + 1]):
-            if road.after[k] == lane:
-                return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _is_or_precedes(lane: int, row: np.ndarray, road: MapArrays) -> bool:
-    """Whether `lane` is in the row or a predecessor of one in it."""
-    for other in row:
-        if other == lane or _links_to(lane, other, road):
+def _in_or_linked(lane: int, row: np.ndarray, links: np.ndarray, offsets: np.ndarray) -> bool:
+    """Whether `lane` is in the row or among the links of one in it."""
+    for k in range(len(row)):
+        if row[k] == lane or _links(lane, row[k], links, offsets):
             return True
     return False
 
@@ -245,9 +275,8 @@ def _is_or_precedes(lane: int, row: np.ndarray, road: MapArrays) -> bool:
 @njit(cache=True, nogil=True)
 def _common_or_connected(rows: np.ndarray, counts: np.ndarray, road: MapArrays) -> bool:
     """Whether the four corners share a lane, or stand in a chain of connected ones."""
-    for c in range(4):
-        if counts[c] == 0:
-            return False
+    if counts.min() == 0:
+        return False
     front_left, rear_left = rows[0, : counts[0]], rows[1, : counts[1]]
     rear_right, front_right = rows[2, : counts[2]], rows[3, : counts[3]]
     for lane in front_left:
@@ -255,26 +284,46 @@ def _common_or_connected(rows: np.ndarray, counts: np.ndarray, road: MapArrays) 
             return True
     rear = False
     for lane in rear_left:
-        rear = rear or _is_or_follows(lane, rear_right, road)
+        rear = rear or _in_or_linked(lane, rear_right, road.after, road.after_offsets)
     for lane in rear_right:
-        rear = rear or _is_or_follows(lane, rear_left, road)
+        rear = rear or _in_or_linked(lane, rear_left, road.after, road.after_offsets)
     if not rear:
         return False
-    # A lane that is (or precedes) a front corner's and is (or follows) that of the opposite rear corner, on both sides.
     for lane in front_left:
-        if _spans(lane, rows, counts, road):
+        if _spans(lane, rear_left, rear_right, front_right, road):
             return True
         for k in range(road.before_offsets[lane], road.before_offsets[lane + 1]):
-            if _spans(road.before[k], rows, counts, road):
+            if _spans(road.before[k], rear_left, rear_right, front_right, road):
                 return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _spans(lane: int, rows: np.ndarray, counts: np.ndarray, road: MapArrays) -> bool:
-    """Whether a lane at (or before) the front left corner also meets the other three corners."""
+def _spans(lane: int, rear_left: np.ndarray, rear_right: np.ndarray, front_right: np.ndarray, road: MapArrays) -> bool:
+    """Whether a lane at (or before) the front left corner is also at (or before) the front right one, and at (or after)
+    both rear ones."""
     return (
-        _is_or_follows(lane, rows[2, : counts[2]], road)
-        and _is_or_precedes(lane, rows[3, : counts[3]], road)
-        and _is_or_follows(lane, rows[1, : counts[1]], road)
+        _in_or_linked(lane, rear_right, road.after, road.after_offsets)
+        and _in_or_linked(lane, front_right, road.before, road.before_offsets)
+        and _in_or_linked(lane, rear_left, road.after, road.after_offsets)
     )
+
+
+@njit(cache=True, nogil=True)
+def in_any_area(x: float, y: float, areas: AreaArrays) -> bool:
+    """Whether a point lies strictly inside one of the areas."""
+    points, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
+    for i in range(len(bounds)):
+        if (
+            bounds[i, 0] <= x <= bounds[i, 2]
+            and bounds[i, 1] <= y <= bounds[i, 3]
+            and point_in_rings(x, y, points, ring_offsets, offsets[i], offsets[i + 1])
+        ):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def distance_to_area(x: float, y: float, i: int, areas: AreaArrays) -> float:
+    """Distance from a point to area i, 0 inside."""
+    return distance_to_rings(x, y, areas.points, areas.ring_offsets, areas.offsets[i], areas.offsets[i + 1])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import line_length, project_on_line
+from radp.geometry.kernels import line_length, point_in_area, project_on_line
 from radp.metrics.drive import Drive, MapArrays
-from radp.metrics.lanes import Rows, in_area
+from radp.metrics.lanes import Rows
 from radp.metrics.metric import NO_VALUE, Metric
 
 LEAST_PROGRESS = 2.0  # m: totals below this count as this much; a total below its negative scores 0
@@ -49,7 +49,7 @@ def progress(drive: Drive, expert_center: np.ndarray, expert_route: Rows, road: 
 @njit(cache=True, nogil=True)
 def roadblock_path(route: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray]:
     """Roadblocks (K,) in the order of driving and one lane (K,) for each: the first lane with which it was entered."""
-    start, count, members = route.start, route.count, route.members
+    start, count, members = route.start, route.size, route.members
     blocks, lanes, size = np.empty(len(start), np.int64), np.empty(len(start), np.int64), 0
     kept = -1  # the last row that was not a repetition
     for i in range(len(start)):
@@ -65,7 +65,7 @@ def roadblock_path(route: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray
 
 @njit(cache=True, nogil=True)
 def _share_member(route: Rows, i: int, j: int) -> bool:
-    start, count, members = route.start, route.count, route.members
+    start, count, members = route.start, route.size, route.members
     for a in range(start[i], start[i] + count[i]):
         for b in range(start[j], start[j] + count[j]):
             if members[a] == members[b]:
@@ -74,42 +74,44 @@ def _share_member(route: Rows, i: int, j: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _project(x: float, y: float, lane: int, road: MapArrays) -> float:
-    return project_on_line(x, y, road.line_points, road.line_offsets[lane], road.line_offsets[lane + 1])
+def _project(x: float, y: float, lane: int, points: np.ndarray, offsets: np.ndarray) -> float:
+    return project_on_line(x, y, points, offsets[lane], offsets[lane + 1])
 
 
 @njit(cache=True, nogil=True)
 def progress_series(points: np.ndarray, blocks: np.ndarray, lanes: np.ndarray, road: MapArrays) -> np.ndarray:
     """Metres won per point (S,) along the lanes of the roadblocks; 0 while outside of them."""
+    line_points, line_offsets, areas = road.line_points, road.line_offsets, road.roadblocks
+    vertices, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
     out = np.zeros(len(points))
     current = 0
-    before = _project(points[0, 0], points[0, 1], lanes[0], road)
+    before = _project(points[0, 0], points[0, 1], lanes[0], line_points, line_offsets)
     for i in range(1, len(points)):
         x, y = points[i, 0], points[i, 1]
-        if in_area(x, y, blocks[current], road.roadblocks):
-            s = _project(x, y, lanes[current], road)
-            out[i], before = s - before, s
-            continue
-        for k in range(current + 1, len(blocks)):
-            if in_area(x, y, blocks[k], road.roadblocks):
-                s = _project(x, y, lanes[k], road)
-                out[i] = _jump(before, s, current, k, lanes, road)
+        for k in range(current, len(blocks)):
+            if point_in_area(x, y, blocks[k], vertices, ring_offsets, offsets, bounds):
+                s = _project(x, y, lanes[k], line_points, line_offsets)
+                if k == current:
+                    out[i] = s - before
+                else:
+                    out[i] = _jump(before, s, current, k, lanes, line_points, line_offsets)
                 before, current = s, k
                 break
     return out
 
 
 @njit(cache=True, nogil=True)
-def _jump(before: float, s: float, current: int, target: int, lanes: np.ndarray, road: MapArrays) -> float:
+def _jump(
+    before: float, s: float, current: int, target: int, lanes: np.ndarray, points: np.ndarray, offsets: np.ndarray
+) -> float:
     """Metres from arc length `before` on lane `current` to `s` on lane `target`, over all lanes in between."""
-    points, offsets = road.line_points, road.line_offsets
     lane = lanes[current]
     end = points[offsets[lane + 1] - 1]
     rest = line_length(points, offsets[lane], offsets[lane + 1]) - before
-    total = rest + s - _project(end[0], end[1], lanes[target], road)
+    total = rest + s - _project(end[0], end[1], lanes[target], points, offsets)
     for k in range(current + 1, target):
         previous_end = points[offsets[lanes[k - 1] + 1] - 1]
         next_start = points[offsets[lanes[k + 1]]]
-        total += _project(next_start[0], next_start[1], lanes[k], road)
-        total -= _project(previous_end[0], previous_end[1], lanes[k], road)
+        total += _project(next_start[0], next_start[1], lanes[k], points, offsets)
+        total -= _project(previous_end[0], previous_end[1], lanes[k], points, offsets)
     return total

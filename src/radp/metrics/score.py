@@ -14,7 +14,7 @@ from radp.metrics.comfort import ComfortResult, comfort
 from radp.metrics.drivable_area import DrivableResult, drivable_area
 from radp.metrics.drive import Drive, box_centers, map_arrays, read_drive
 from radp.metrics.driving_direction import DirectionResult, driving_direction
-from radp.metrics.lanes import Rows, corner_lanes, route_of
+from radp.metrics.lanes import Rows, corner_lanes, locate, route_of
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.progress import ProgressResult, progress
 from radp.metrics.speed_limit import SpeedLimitResult, speed_limit
@@ -157,9 +157,10 @@ def evaluate_many(rollouts: Iterable[Rollout], threads: int | None = None) -> li
 
 def _details(rollout: Rollout, drive: Drive) -> Details:
     road, scenario = map_arrays(rollout.scenario.map), rollout.scenario
-    route = route_of(drive.center, road)
-    has_lane, connected = corner_lanes(drive.corners, road)
     expert_center = box_centers(scenario.ego[scenario.start :])
+    where = locate(drive, expert_center, road)
+    has_lane, connected = corner_lanes(where.corners, road)
+    route = route_of(drive.center, where.center, road)
     found = collisions(drive, connected, rollout.agents.ids, rollout.agents.type)
     return Details(
         time_us=drive.time_us,
@@ -167,10 +168,10 @@ def _details(rollout: Rollout, drive: Drive) -> Details:
         route=route,
         connected=connected,
         collisions=found,
-        ttc=time_to_collision(drive, connected, road.intersections, found),
+        ttc=time_to_collision(drive, connected, where.crossing, found),
         drivable=drivable_area(drive, route, has_lane, road),
         direction=driving_direction(drive, route, road),
-        progress=progress(drive, expert_center, route_of(expert_center, road), road),
+        progress=progress(drive, expert_center, route_of(expert_center, where.expert, road), road),
         speed_limit=speed_limit(drive, route, road),
         comfort=comfort(drive),
     )

@@ -43,7 +43,7 @@ def limit_series(route: Rows, road: MapArrays) -> np.ndarray:
     A lane has its own limit; for connectors it is the largest limit of all lanes before and after all of them, and
     unknown as soon as one of those is.
     """
-    start, count, members = route.start, route.count, route.members
+    start, count, members = route.start, route.size, route.members
     out = np.zeros(len(start))
     for i in range(len(start)):
         if count[i] == 0:

@@ -13,8 +13,7 @@ from numba import njit
 
 from radp.geometry.kernels import box_corners, quads_intersect
 from radp.metrics.collisions import BEHIND, CollisionResult, angle_from_heading
-from radp.metrics.drive import HEADING, LENGTH, WIDTH, AreaArrays, Drive, X, Y
-from radp.metrics.lanes import in_any_area
+from radp.metrics.drive import HEADING, LENGTH, WIDTH, Drive, X, Y
 from radp.metrics.metric import Metric
 
 STEP = 0.1  # s
@@ -34,19 +33,25 @@ class TtcResult:
     agent: np.ndarray
 
 
-def time_to_collision(
-    drive: Drive, connected: np.ndarray, intersections: AreaArrays, found: CollisionResult
-) -> TtcResult:
-    """connected (S,): the set C; `found`: the collisions, whose objects count no more from their frame on."""
-    ttc, agent = ttc_series(drive, connected, intersections, found.first_frame, found.at_fault)
+def time_to_collision(drive: Drive, connected: np.ndarray, crossing: np.ndarray, found: CollisionResult) -> TtcResult:
+    """connected (S,): the set C; crossing (S,): the rear axle is in an intersection.
+
+    found: the collisions, whose objects count no more from their frame on.
+    """
+    ttc, agent = ttc_series(drive, connected, crossing, found.first_frame, found.at_fault)
     return TtcResult(Metric(float(np.all(ttc > LEAST))), ttc, agent)
 
 
 @njit(cache=True, nogil=True)
 def ttc_series(
-    drive: Drive, connected: np.ndarray, intersections: AreaArrays, first_frame: np.ndarray, at_fault: np.ndarray
+    drive: Drive,
+    connected: np.ndarray,
+    crossing: np.ndarray,
+    first_frame: np.ndarray,
+    at_fault: np.ndarray,
+    steps: int = STEPS,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Time to collision (S,) and the object (S,) that it belongs to."""
+    """Time to collision (S,) and the object (S,) that it belongs to; beyond `steps` of 0.1 s it counts as infinite."""
     agents, samples = drive.agent_valid.shape
     ttc, who = np.full(samples, np.inf), np.full(samples, -1, np.int64)
     boxes = np.empty((2, 4, 2))
@@ -57,8 +62,8 @@ def ttc_series(
         if ttc[i] == 0.0 or drive.speed[i] <= STOPPED_SPEED:
             continue
         ego = drive.ego[i]
-        beside_counts = not connected[i] or in_any_area(ego[X], ego[Y], intersections)
-        best = STEPS + 1
+        beside_counts = not connected[i] or crossing[i]
+        best = steps + 1
         for a in range(agents):
             if not drive.agent_valid[a, i] or (0 <= first_frame[a] <= i) or _out_of_reach(drive, a, i, best):
                 continue
@@ -68,7 +73,7 @@ def ttc_series(
                 step = _first_contact(drive, a, i, best, boxes)
                 if step < best:
                     best, who[i] = step, a
-        if best <= STEPS:
+        if best <= steps:
             ttc[i] = best * STEP
     return ttc, who
 

@@ -1,0 +1,147 @@
+"""PDM-Closed: 15 proposals along the route are driven and scored in a forecast of the traffic; the best one is taken.
+
+Dauner et al., Parting with Misconceptions about Learning-based Vehicle Motion Planning, CoRL 2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from radp.metrics.drive import MapArrays, map_arrays
+from radp.planners.corridor import blend_length, ego_on_line
+from radp.planners.guides import GuideBook
+from radp.planners.pdm.comfort import filters
+from radp.planners.pdm.drive import agents_in_sight, drive, forecast
+from radp.planners.pdm.proposals import Start, Way, brake, find_leads, unroll
+from radp.planners.pdm.score import HIT_TIME, TOTAL, Traffic, rate, total_scores
+from radp.planners.pdm.settings import (
+    BRAKE,
+    DRIVER,
+    FRACTIONS,
+    HORIZON,
+    OFFSETS,
+    SCORED,
+    WEIGHTS,
+    Brake,
+    Driver,
+    Weights,
+)
+from radp.planners.planner import plan_from_world
+from radp.planners.route import REACH, STEP, RouteLine, stop_points
+from radp.scenario import Ego
+from radp.scenario.scenario import FIRST_STATIC_TYPE
+from radp.scene.observation import Observation
+from radp.scene.plan import Plan
+
+EGO_VX = int(Ego.VX)
+
+
+@dataclass
+class PDMClosedPlanner:
+    """Plans of 80 poses, 8 s. The worlds of a batch are planned one after the other by one compiled kernel."""
+
+    driver: Driver = DRIVER
+    weights: Weights = WEIGHTS
+    brake: Brake = BRAKE
+    fractions: tuple[float, ...] = FRACTIONS
+    offsets: tuple[float, ...] = OFFSETS
+    name: str = field(default="pdm_closed", init=False)
+    guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
+
+    def plan(self, observation: Observation) -> Plan:
+        """B worlds -> plans of 80 poses."""
+        poses = np.empty((len(observation), HORIZON + 1, 3))
+        for b in range(len(observation)):
+            self.plan_world(observation, b, poses[b])
+        return plan_from_world(observation, poses[:, 1:])
+
+    def plan_world(self, observation: Observation, world: int, poses: np.ndarray) -> np.ndarray:
+        """Plan for one world -> poses (81, 3) in the world frame, the first is now; returns the score table (N, 8)."""
+        line = self.guides.line(observation, world)
+        kinds = observation.agent_type[world]
+        history = observation.ego[world, :-1][observation.ego_valid[world, :-1]]
+        goals = np.array(self.offsets)
+        table = np.zeros((len(self.fractions) * len(goals), TOTAL + 1))
+        plan_kernel(
+            np.ascontiguousarray(observation.ego[world, -1]),
+            history,
+            filters(len(history) + SCORED + 1),
+            np.ascontiguousarray(observation.agents[world, -1]),
+            np.ascontiguousarray(observation.agent_valid[world, -1]),
+            np.ascontiguousarray(observation.agent_size[world]),
+            kinds >= FIRST_STATIC_TYPE,
+            way_of(line, observation, world),
+            line.first_end + REACH,
+            map_arrays(observation.scenarios[world].map),
+            np.array(self.fractions),
+            goals,
+            self.driver,
+            self.weights,
+            self.brake,
+            table,
+            poses,
+        )
+        return table
+
+
+def way_of(line: RouteLine, observation: Observation, world: int) -> Way:
+    """The line ahead with its lights as they are now."""
+    stops, yellow = stop_points(line, observation, world)
+    wall = line.first_end if line.must_change else (len(line.points) - 1) * STEP
+    return Way(line.points, line.headings, line.speeds, stops, yellow, wall)
+
+
+@njit(cache=True, nogil=True)
+def plan_kernel(
+    ego: np.ndarray,
+    history: np.ndarray,
+    comfort_filters: np.ndarray,
+    agents: np.ndarray,
+    valid: np.ndarray,
+    size: np.ndarray,
+    static: np.ndarray,
+    way: Way,
+    until: float,
+    road: MapArrays,
+    fractions: np.ndarray,
+    goals: np.ndarray,
+    driver: Driver,
+    weights: Weights,
+    emergency: Brake,
+    table: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """One world: ego (11,), history (H, 11), agents (A, 5) ... -> table (N, 8) of scores, poses (81, 3)."""
+    s, lateral, slope = ego_on_line(ego, way.points, way.headings, STEP, until)
+    start = Start(s, lateral, slope, max(0.0, ego[EGO_VX]))
+    lengths = np.empty(goals.shape[0])
+    for j in range(goals.shape[0]):
+        lengths[j] = blend_length(start.speed, goals[j] - lateral)
+    seen = agents_in_sight(ego, agents, valid, size)
+    now = agents[seen].copy()
+    for a in range(seen.shape[0]):
+        if static[seen[a]]:
+            now[a, 3:] = 0.0
+    leads = find_leads(way, start, goals, lengths, now, size[seen])
+    samples = SCORED + 1
+    state, speed = forecast(now, samples)
+    everywhere = np.ones((seen.shape[0], samples), np.bool_)
+    traffic = Traffic(state, everywhere, speed, size[seen], static[seen], static[seen])
+    proposals = np.empty((table.shape[0], HORIZON + 1, 3))
+    offsets, states, work = np.empty(table.shape[0]), np.empty((samples, 11)), np.empty((5, HORIZON + 1))
+    for f in range(fractions.shape[0]):
+        for j in range(goals.shape[0]):
+            n = f * goals.shape[0] + j
+            offsets[n] = goals[j]
+            unroll(way, start, fractions[f], goals[j], lengths[j], leads.rear[j], leads, driver, proposals[n])
+            drive(ego, proposals[n], work, states)
+            rate(states, history, comfort_filters, traffic, way, start.s, road, table[n])
+    total_scores(table, offsets, weights)
+    best = int(np.argmax(table[:, TOTAL]))
+    out[:] = proposals[best]
+    if table[best, HIT_TIME] <= emergency.within:
+        j = best % goals.shape[0]
+        brake(way, start, goals[j], lengths[j], emergency.decel, out)

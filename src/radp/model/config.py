@@ -40,6 +40,9 @@ class ModelConfig:
     velocity_scale: float = 10.0  # m/s
     waypoint_loss_weight: float = 0.0  # weight of the loss on the summed waypoints; needs target_space "velocity"
     near_horizon_s: float | None = None  # weigh the loss of a step at time t by 1 / (t + near_horizon_s), mean 1
+    # "driving": route_lanes hold one line in driving order from the ego on, instead of lanes by distance
+    route_order: Literal["lanes", "driving"] = "lanes"
+    yellow_is_unknown: bool = True  # the published scenes never say yellow
     route_tokens: bool = False  # each route lane is also a scene token, with a learned place in the order
     mask_padded_tokens: bool = False  # cross-attention does not see padded scene tokens
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
@@ -124,6 +127,7 @@ CHOICES = {
     "output": ("x_start", "score"),
     "target_space": ("waypoint", "velocity"),
     "polyline_encoder": ("mixer", "flat"),
+    "route_order": ("lanes", "driving"),
 }
 ARGS_NAMES = {  # ours: published
     "agents": "agent_num",
@@ -161,6 +165,8 @@ MINI = replace(
     target_space="velocity",
     waypoint_loss_weight=1.0,
     near_horizon_s=0.5,
+    route_order="driving",
+    yellow_is_unknown=False,
     route_tokens=True,
     mask_padded_tokens=True,
     polyline_encoder="flat",

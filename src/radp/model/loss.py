@@ -33,6 +33,7 @@ class DiffusionLoss:
     neighbour: Tensor
     ego: Tensor
     estimate: Tensor
+    time: Tensor  # (B * K,) diffusion times of the draws
 
     def total(self, ego_weight: float = 1.0) -> Tensor:
         return self.neighbour + ego_weight * self.ego
@@ -93,7 +94,7 @@ def diffusion_loss(
         more = _weighted_means(extra, target.waypoints_counted.repeat_interleave(draws, 0), config)
         neighbour = neighbour + config.waypoint_loss_weight * more[0]
         ego = ego + config.waypoint_loss_weight * more[1]
-    return DiffusionLoss(neighbour, ego, model.clean(x, time, output))
+    return DiffusionLoss(neighbour, ego, model.clean(x, time, output), time)
 
 
 def _step_error(output: Tensor, clean: Tensor, noise: Tensor, time: Tensor, config: ModelConfig) -> Tensor:

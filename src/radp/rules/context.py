@@ -38,7 +38,7 @@ class RuleContext:
     def from_scene(
         cls, scene: Scene, predictions: Tensor | None = None, *, logged: bool = False, horizon: int = 80
     ) -> RuleContext:
-        """At run time: `predictions` (B, K, H, 4) of the planner for the first K agents, the others at constant velocity.
+        """At run time: `predictions` (B, K, H, 4) of the planner for the first K agents, the others go straight on.
 
         With `logged`, in training: agents and goal from the futures in the scene.
         """
@@ -75,7 +75,7 @@ def _agents(scene: Scene, predictions: Tensor | None, logged: bool, horizon: int
     poses = _constant_velocity(now, horizon)
     valid = here.unsqueeze(-1).repeat(1, 1, horizon + 1)
     if logged and scene.neighbor_agents_future is not None:
-        future = scene.neighbor_agents_future[:, :, :horizon]
+        future = scene.neighbor_agents_future[:, : poses.shape[1], :horizon]
         count = future.shape[1]
         poses[:, :count, 1:] = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
         valid[:, :count, 1:] &= present(future)

@@ -1,0 +1,152 @@
+"""Alignment: LoRA adapters on a frozen planner learn the diffusion loss and the driving rules together (Eq. 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from radp.model.adapters import LoraSettings, add_adapters, save_adapters
+from radp.model.loss import DiffusionLoss, diffusion_loss
+from radp.model.network import DiffusionModel
+from radp.model.target import TargetSpace
+from radp.rules import RuleContext, default_rules, rule_costs
+from radp.rules.scales import RuleScales
+from radp.runs.folder import RunFolder
+from radp.scenario import Scenario
+from radp.scene.samples import Samples
+from radp.scene.scene import Scene
+from radp.training.augmentation import PROBABILITY, Draws, augment
+from radp.training.base import BaseConfig, BaseTask
+from radp.training.loop import LoopConfig, fit, shuffled_rows, step_seed
+
+LAMBDA = 0.004
+EGO_WEIGHT = 2.0
+
+
+def paper_loop() -> LoopConfig:
+    """The paper's settings; it does not say how long, so `steps` is ours."""
+    return LoopConfig(
+        steps=2_000, batch=128, lr=2e-5, warmup=0, schedule="constant", seed=3407, save_every=100, validate_every=500
+    )
+
+
+@dataclass(frozen=True)
+class AlignConfig:
+    """Defaults are the paper's. `rules` False trains the adapters alone, `normalise` False skips the scales.
+
+    `max_time` is ours: rules act on draws with a diffusion time up to it; 1 means all, as in the paper.
+    """
+
+    loop: LoopConfig = field(default_factory=paper_loop)
+    lora: LoraSettings = field(default_factory=LoraSettings)
+    strength: float = LAMBDA
+    ego_weight: float = EGO_WEIGHT
+    rules: bool = True
+    normalise: bool = True
+    max_time: float = 1.0
+    augment: float = PROBABILITY
+
+
+@dataclass(frozen=True)
+class AlignBatch:
+    """The same B moments twice: as the model wants its route, and with all route lanes, as the rules want it."""
+
+    scene: Scene
+    rule_scene: Scene
+
+
+class AlignTask:
+    """L_nbr + 2 L_ego + lambda * sum_i w_i J_i / s_i on the adapters of a frozen planner."""
+
+    def __init__(
+        self,
+        config: AlignConfig,
+        base: DiffusionModel,
+        samples: Samples,
+        rule_samples: Samples,
+        validation: Samples | None = None,
+        scenarios: Sequence[Scenario] = (),
+    ) -> None:
+        self.config, self.samples, self.rule_samples = config, samples, rule_samples
+        self.base, self.model = base, add_adapters(base, config.lora)  # the adapters sit inside `base`
+        self.rules = default_rules()
+        self.memory = RuleScales(len(self.rules))
+        self.weights = torch.tensor([rule.weight for rule in self.rules])
+        watch = BaseConfig(base.config, config.loop, ego_weight=config.ego_weight)
+        self.watch = BaseTask(watch, samples, validation, scenarios, base)
+
+    def batch(self, step: int, rank: int, processes: int) -> AlignBatch:
+        loop = self.config.loop
+        rows = shuffled_rows(len(self.samples), loop.batch, step, loop.seed)
+        share = loop.batch // processes
+        mine = rows[rank * share : (rank + 1) * share]
+        draws = Draws.make(len(mine), torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank)))
+        scenes = (
+            augment(source.read(mine), draws, self.config.augment) for source in (self.samples, self.rule_samples)
+        )
+        return AlignBatch(*scenes)
+
+    def loss(self, model: nn.Module, batch: AlignBatch, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
+        diffusion = diffusion_loss(self.base, batch.scene, generator=generator)
+        total = diffusion.total(self.config.ego_weight)
+        parts = {"diffusion": total.item(), "ego": diffusion.ego.item(), "neighbour": diffusion.neighbour.item()}
+        if not self.config.rules:
+            return total, parts
+        costs, counted = self._costs(diffusion, batch)
+        if not bool(counted.any()):
+            return total, parts
+        costs = costs[counted]
+        self.memory.update(costs)
+        normalised = self.memory(costs) if self.config.normalise else costs
+        rule_loss = self.config.strength * (normalised.mean(0) * self.weights).sum()
+        parts |= self._shares(total, rule_loss, diffusion.estimate)
+        for i, rule in enumerate(self.rules):
+            parts[f"cost/{rule.name}"] = costs[:, i].mean().item()
+            parts[f"scale/{rule.name}"] = self.memory.scale[i].item()
+            parts[f"normalised/{rule.name}"] = normalised[:, i].mean().item()
+        return total + rule_loss, parts | {"rules": rule_loss.item()}
+
+    def _costs(self, diffusion: DiffusionLoss, batch: AlignBatch) -> tuple[Tensor, Tensor]:
+        """Costs (B * K, M) of the predicted clean plans in metres, and which draws count (B * K,)."""
+        metres = TargetSpace(self.base.config, self.base.normaliser).to_metres(diffusion.estimate)
+        plan = metres[:, 0, 1:]
+        draws = len(plan) // len(batch.scene)
+        context = RuleContext.from_scene(batch.rule_scene.repeat_interleave(draws), logged=True, horizon=plan.shape[1])
+        return rule_costs(plan, context, self.rules), diffusion.time <= self.config.max_time
+
+    def _shares(self, diffusion: Tensor, rules: Tensor, estimate: Tensor) -> dict[str, float]:
+        """How strongly each part pulls at the predicted trajectory: norms of the two gradients."""
+        norms = [torch.autograd.grad(part, estimate, retain_graph=True)[0].norm().item() for part in (diffusion, rules)]
+        return {
+            "pull/diffusion": norms[0],
+            "pull/rules": norms[1],
+            "pull/share_of_rules": norms[1] / max(1e-12, sum(norms)),
+        }
+
+    def validate(self, model: nn.Module, step: int) -> dict[str, float]:
+        return self.watch.validate(self.base, step)
+
+
+def train_align(
+    config: AlignConfig,
+    folder: RunFolder,
+    base: DiffusionModel,
+    samples: Samples,
+    rule_samples: Samples,
+    validation: Samples | None = None,
+    scenarios: Sequence[Scenario] = (),
+    stop_after: int | None = None,
+) -> Path:
+    """Train the adapters, or go on, and write them to FOLDER/adapter in PEFT's own format; returns that path."""
+    task = AlignTask(config, base, samples, rule_samples, validation, scenarios)
+    model = fit(task, config.loop, folder, stop_after)
+    target = folder.path / "adapter"
+    save_adapters(model, target)
+    if config.rules:
+        scales = {rule.name: float(task.memory.scale[i]) for i, rule in enumerate(task.rules)}
+        folder.write_json("scales.json", scales)
+    return target

@@ -1,0 +1,116 @@
+"""Training a diffusion planner from scratch on logged drives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from radp.metrics.score import METRICS, evaluate_many
+from radp.model.checkpoint import save_model
+from radp.model.config import ModelConfig
+from radp.model.loss import diffusion_loss
+from radp.model.network import DiffusionModel, build_model
+from radp.planners.diffusion import DiffusionPlanner
+from radp.runs.folder import RunFolder
+from radp.scenario import Scenario
+from radp.scene.samples import Samples
+from radp.scene.scene import Scene
+from radp.sim.simulate import simulate
+from radp.training.augmentation import PROBABILITY, Draws, augment
+from radp.training.loop import LoopConfig, fit, shuffled_rows, step_seed
+
+VALIDATION_SEED = 1
+
+
+@dataclass(frozen=True)
+class BaseConfig:
+    """What is trained and how; `augment` is the share of samples whose start is disturbed."""
+
+    model: ModelConfig
+    loop: LoopConfig = field(default_factory=LoopConfig)
+    augment: float = PROBABILITY
+    ego_weight: float = 1.0
+    validation_samples: int = 512
+    validation_batch: int = 64
+
+
+class BaseTask:
+    """The diffusion loss on augmented samples; validation loss, and a closed-loop score on a few scenarios."""
+
+    def __init__(
+        self,
+        config: BaseConfig,
+        samples: Samples,
+        validation: Samples | None = None,
+        scenarios: Sequence[Scenario] = (),
+        model: DiffusionModel | None = None,
+    ) -> None:
+        self.config, self.samples, self.validation, self.scenarios = config, samples, validation, scenarios
+        self.model = model or build_model(config.model, config.loop.seed)
+        self.memory = None
+
+    def batch(self, step: int, rank: int, processes: int) -> Scene:
+        loop = self.config.loop
+        rows = shuffled_rows(len(self.samples), loop.batch, step, loop.seed)
+        share = loop.batch // processes
+        scene = self.samples.read(rows[rank * share : (rank + 1) * share])
+        generator = torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank))
+        return augment(scene, Draws.make(len(scene), generator), self.config.augment)
+
+    def loss(self, model: nn.Module, batch: Scene, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
+        loss = diffusion_loss(model, batch, generator=generator)  # type: ignore[arg-type]
+        return loss.total(self.config.ego_weight), {"ego": loss.ego.item(), "neighbour": loss.neighbour.item()}
+
+    def validate(self, model: nn.Module, step: int) -> dict[str, float]:
+        values = self._validation_loss(model) if self.validation is not None else {}
+        if self.scenarios:
+            values |= closed_loop(DiffusionPlanner(model, "in training"), self.scenarios)  # type: ignore[arg-type]
+        return values
+
+    @torch.no_grad()
+    def _validation_loss(self, model: nn.Module) -> dict[str, float]:
+        """The same samples with the same noise each time."""
+        assert self.validation is not None
+        count = min(self.config.validation_samples, len(self.validation))
+        rows = np.random.default_rng(VALIDATION_SEED).permutation(len(self.validation))[:count]
+        generator = torch.Generator().manual_seed(VALIDATION_SEED)
+        sums = np.zeros(2)
+        for first in range(0, count, self.config.validation_batch):
+            part = rows[first : first + self.config.validation_batch]
+            loss = diffusion_loss(model, self.validation.read(part), generator=generator)  # type: ignore[arg-type]
+            sums += len(part) * np.array([float(loss.ego), float(loss.neighbour)])
+        ego, neighbour = (sums / max(1, count)).tolist()
+        return {"ego": ego, "neighbour": neighbour}
+
+
+def closed_loop(planner: DiffusionPlanner, scenarios: Sequence[Scenario], agents: str = "reactive") -> dict[str, float]:
+    """Mean score and sub-scores (0 to 1) of a few drives."""
+    scores = evaluate_many(list(simulate(planner, scenarios, agents=agents)))
+    values = {"score": float(np.mean([s.score for s in scores]))}
+    for name in METRICS:
+        known = [s.metrics[name].value for s in scores if s.failure is None and s.metrics[name].valid]
+        if known:
+            values[name] = float(np.mean(known))
+    return values
+
+
+def train_base(
+    config: BaseConfig,
+    folder: RunFolder,
+    samples: Samples,
+    validation: Samples | None = None,
+    scenarios: Sequence[Scenario] = (),
+    start_from: DiffusionModel | None = None,
+    stop_after: int | None = None,
+) -> Path:
+    """Train, or go on training, and write the averaged weights to FOLDER/model; returns that path."""
+    task = BaseTask(config, samples, validation, scenarios, start_from)
+    model = fit(task, config.loop, folder, stop_after)
+    target = folder.path / "model"
+    save_model(model, target, folder.config, folder.config["commit"])  # type: ignore[arg-type]
+    return target

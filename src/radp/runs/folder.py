@@ -160,5 +160,5 @@ def source_commit() -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
+    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

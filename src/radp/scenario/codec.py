@@ -1,7 +1,7 @@
 """Lossless compression of arrays: bytes that give back every bit.
 
 Logs are mostly numbers on a decimal grid (millimetres, 1e-4 rad) that change smoothly with time. A float64 column whose
-values lie on such a grid becomes integers; integers become first or second differences where that is smaller; the
+values lie on such a grid becomes integers; integers become differences of up to third order where that is smaller; the
 differences, small by now, are cut into byte planes and compressed with zstd. Values off the grid (-0.0, NaN, a few odd
 ones) are kept apart bit by bit; a column without a grid is treated as the integers that its bits spell.
 
@@ -14,6 +14,7 @@ Integer arithmetic is modulo 2**64 throughout, so that differences can be undone
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,8 +30,12 @@ LEVEL, TRIAL_LEVEL = 15, 1  # of zstd: 19 takes four times as long for 1% less
 DTYPES = tuple(map(np.dtype, ("?", "<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")))
 MOST_COLUMNS = 64  # an array with a longer last axis is one column
 MOST_DECIMALS = 9
+MOST_DIFFERENCES = 3
+MOST_BYTES = 2**34  # of an array
 NO_GRID = 255  # the integers are the values (or their bits)
 BY_MULTIPLYING = 128  # added to d where values are k * 1e-d instead of k / 1e+d
+ODD_SHARE = 16  # one value in so many may lie off a grid
+NEGATIVE_ZERO = -(2**63)  # bits of -0.0
 LARGEST = 2.0**53  # grid indices beyond this are not exact
 
 
@@ -56,7 +61,9 @@ def decode_array(blob: bytes | memoryview) -> np.ndarray:
     """The array, C-contiguous and writable; CodecError if the bytes are damaged."""
     try:
         return _decode_array(memoryview(blob))
-    except (struct.error, ValueError, IndexError, OSError, OverflowError, pa.ArrowException) as error:
+    except CodecError:
+        raise
+    except (struct.error, ValueError, IndexError, OSError, MemoryError, pa.ArrowException) as error:
         raise CodecError(f"not an encoded array ({error})") from None
 
 
@@ -103,7 +110,7 @@ def _encode_column(column: np.ndarray) -> _Column:
         odd_head = struct.pack("<IB", int(odd.sum()), width)
         odd_planes = np.packbits(odd).tobytes() + planes
         index = _fill(index, odd)
-    tried = [_planes(_zigzag(_differences(index, order))) for order in range(3)]
+    tried = [_planes(_zigzag(_differences(index, order))) for order in range(MOST_DIFFERENCES + 1)]
     cost = [len(_compress(planes, TRIAL_LEVEL)) for planes, _ in tried]
     order = cost.index(min(cost))
     planes, width = tried[order]
@@ -111,20 +118,25 @@ def _encode_column(column: np.ndarray) -> _Column:
 
 
 def _on_grid(column: np.ndarray) -> tuple[int, np.ndarray, np.ndarray | None]:
-    """(R, T) float64 -> the coarsest decimal grid that holds all but a few values, indices, mask of the odd values."""
-    bits = column.view(np.int64) if column.flags.c_contiguous else np.ascontiguousarray(column).view(np.int64)
-    rarely = max(1, column.size // 16)
-    negative_zero = bits == np.int64(-(2**63))
+    """(R, T) float64 -> decimal grid, indices, mask of the odd values that do not lie on it.
+
+    The coarsest grid that holds every number wins, else the one that misses fewest, if these are few.
+    """
+    bits = np.ascontiguousarray(column).view(np.int64)
+    number = np.isfinite(column) & (bits != NEGATIVE_ZERO)  # what a grid can be expected to hold
+    best_missed, best = column.size // ODD_SHARE, (NO_GRID, bits, None)
     for decimals in range(MOST_DECIMALS + 1):
         with np.errstate(all="ignore"):
             scaled = np.rint(column * 10.0**decimals)
-        usable = np.abs(scaled) < LARGEST  # False for NaN
-        index = np.where(usable, scaled, 0.0).astype(np.int64)
+        index = np.where(np.abs(scaled) < LARGEST, scaled, 0.0).astype(np.int64)
         for grid in (decimals, decimals + BY_MULTIPLYING):
             odd = _from_grid(index, grid).view(np.int64) != bits
-            if np.count_nonzero(odd & ~negative_zero) <= rarely * (column.size > 64):
+            missed = int(np.count_nonzero(odd & number))
+            if missed == 0:
                 return grid, index, odd
-    return NO_GRID, bits, None
+            if missed < best_missed:
+                best_missed, best = missed, (grid, index, odd)
+    return best
 
 
 def _from_grid(index: np.ndarray, grid: int) -> np.ndarray:
@@ -155,9 +167,15 @@ def _from_bits(bits: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _differences(index: np.ndarray, order: int) -> np.ndarray:
-    """(R, T) -> (R, T), each row's first value standing for itself."""
-    for _ in range(order):
-        index = np.concatenate((index[:, :1], index[:, 1:] - index[:, :-1]), axis=1)
+    """(R, T) -> (R, T): differences of that order; the first `order` values of a row are of lower orders."""
+    for done in range(order):
+        index = np.concatenate((index[:, : done + 1], index[:, done + 1 :] - index[:, done:-1]), axis=1)
+    return index
+
+
+def _undo_differences(index: np.ndarray, order: int) -> np.ndarray:
+    for done in reversed(range(order)):
+        index[:, done:] = np.cumsum(index[:, done:], axis=1)
     return index
 
 
@@ -185,6 +203,8 @@ def _decode_array(blob: memoryview) -> np.ndarray:
     _expect_version(version)
     shape = struct.unpack_from(f"<{ndim}I", blob, 3)
     position = 3 + 4 * ndim
+    if math.prod(shape) * DTYPES[kind].itemsize > MOST_BYTES:
+        raise CodecError(f"not an encoded array (its shape would be {shape})")
     out = np.empty(shape, dtype=DTYPES[kind])
     columns = _columns(out)
     heads = []
@@ -193,6 +213,8 @@ def _decode_array(blob: memoryview) -> np.ndarray:
         position += 7
         odd_width = blob[position] if odd else 0
         position += odd > 0
+        if max(width, odd_width) > 8 or order > MOST_DIFFERENCES:
+            raise CodecError("not an encoded array (a column header is damaged)")
         heads.append((grid, order, width, odd, odd_width))
     size = sum(_payload_size(column.size, *head) for column, head in zip(columns, heads))
     payload = np.frombuffer(_decompress(blob[position:], size), dtype=np.uint8)
@@ -224,8 +246,7 @@ def _decode_column(
     count = shape[0] * shape[1]
     mask_size = (odd > 0) * ((count + 7) // 8)
     index = _from_planes(payload[mask_size + odd * odd_width :], count, width).reshape(shape)
-    for _ in range(order):
-        index = np.cumsum(index, axis=1)
+    index = _undo_differences(index, order)
     values = _from_bits(index, dtype) if grid == NO_GRID else _from_grid(index, grid)
     if odd:
         mask = np.unpackbits(payload[:mask_size], count=count).astype(bool).reshape(shape)

@@ -1,0 +1,100 @@
+import json
+import subprocess
+
+import pytest
+
+from radp.runs import BadInput, RunError, RunFolder
+from radp.version import __version__
+
+SETTINGS = {"planner": "idm", "limit": None, "weights": [1.0, 2.0]}
+
+
+def test_config_holds_settings_version_commit_and_seed(tmp_path):
+    RunFolder.create(tmp_path / "run", "simulate", SETTINGS, seed=7, execution={"workers": 2})
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["settings"] == SETTINGS
+    assert (config["command"], config["seed"], config["radp"]) == ("simulate", 7, __version__)
+    assert config["execution"] == {"workers": 2}
+    assert "commit" in config
+
+
+def test_the_same_configuration_resumes_and_others_are_refused_in_one_sentence(tmp_path):
+    path = tmp_path / "run"
+    RunFolder.create(path, "simulate", SETTINGS, execution={"workers": 1}).write_json("piece.json", 1)
+    (path / ".tmp-9-piece.json").write_bytes(b"half")
+    again = RunFolder.create(path, "simulate", dict(SETTINGS), execution={"workers": 4})
+    assert again.read_json("piece.json") == 1
+    assert not (path / ".tmp-9-piece.json").exists()
+    for arguments, words in [
+        (("simulate", {**SETTINGS, "planner": "pdm"}, 0), "planner is 'idm' there and 'pdm' now"),
+        (("simulate", {**SETTINGS, "extra": 1}, 0), "extra is None there and 1 now"),
+        (("simulate", {"planner": "idm", "weights": [1.0, 2.0]}, 0), "limit"),
+        (("simulate", SETTINGS, 1), "seed is 0 there and 1 now"),
+        (("score", SETTINGS, 0), "command"),
+    ]:
+        with pytest.raises(RunError, match=words) as caught:
+            RunFolder.create(path, *arguments)
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_run_of_another_version_is_refused(tmp_path):
+    run = RunFolder.create(tmp_path / "run", "simulate", {})
+    config = {**run.config, "radp": "0.0.1"}
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RunError, match=r"radp is '0\.0\.1' there"):
+        RunFolder.create(tmp_path / "run", "simulate", {})
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "other"}', b'{"format": "radp-run"}'])
+def test_a_damaged_or_foreign_config_is_named(tmp_path, content):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(RunError, match=r"config\.json"):
+        RunFolder.open(tmp_path)
+
+
+def test_folders_that_hold_something_else_are_not_used(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match="not empty"):
+        RunFolder.create(tmp_path, "simulate", {})
+    with pytest.raises(RunError, match="is a file"):
+        RunFolder.create(tmp_path / "notes.txt", "simulate", {})
+    with pytest.raises(RunError, match="holds no run"):
+        RunFolder.open(tmp_path)
+    assert issubclass(RunError, BadInput)
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "", ".", "a/.."])
+def test_paths_stay_inside(tmp_path, name):
+    run = RunFolder.create(tmp_path / "run", "simulate", {})
+    with pytest.raises(RunError, match="leads out"):
+        run.write_bytes(name, b"")
+
+
+def test_a_link_does_not_lead_out(tmp_path):
+    run = RunFolder.create(tmp_path / "run", "simulate", {})
+    (tmp_path / "run" / "link").symlink_to(tmp_path)
+    with pytest.raises(RunError, match="leads out"):
+        run.write_bytes("link/x", b"")
+
+
+def test_files_in_subfolders(tmp_path):
+    run = RunFolder.create(tmp_path / "run", "simulate", {})
+    assert not run.exists("a/b.json")
+    assert run.write_json("a/b.json", {"x": 1}) == tmp_path / "run" / "a" / "b.json"
+    assert run.exists("a/b.json") and run.read_json("a/b.json") == {"x": 1}
+    run.write_bytes("a/broken.json", b"{")
+    with pytest.raises(RunError, match=r"broken\.json is not readable"):
+        run.read_json("a/broken.json")
+    with pytest.raises(RunError, match=r"c\.json is missing"):
+        run.read_json("a/c.json")
+
+
+def test_the_commit_is_that_of_the_checkout():
+    from radp.runs.folder import source_commit
+
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=__file__.rsplit("/", 1)[0], capture_output=True,
+                              text=True, check=True).stdout.strip()  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    assert (source_commit() or "").removesuffix("-dirty") == head

@@ -30,3 +30,24 @@ class Plan:
         batch, horizon = self.trajectory.shape[:2]
         grid = torch.arange(1, horizon + 1, dtype=torch.float64) * STEP_SECONDS
         return grid.expand(batch, horizon)
+
+    def on_grid(self, horizon: int = 80) -> Tensor:
+        """(B, horizon, 4): the poses at 0.1, 0.2, ... s, whatever times the plan has; straight on after its end."""
+        if self.times is None and self.trajectory.shape[1] == horizon:
+            return self.trajectory
+        batch = self.trajectory.shape[0]
+        origin = self.trajectory.new_tensor([0.0, 0.0, 1.0, 0.0]).expand(batch, 1, 4)
+        times, poses = self.time_grid(), self.trajectory
+        if bool((times[:, 0] > 0).all()):
+            times, poses = torch.cat((torch.zeros_like(times[:, :1]), times), 1), torch.cat((origin, poses), 1)
+        wanted = (torch.arange(1, horizon + 1, dtype=times.dtype) * STEP_SECONDS).expand(batch, horizon).contiguous()
+        after = torch.searchsorted(times.contiguous(), wanted).clamp(1, times.shape[1] - 1)
+        t0, t1 = times.gather(1, after - 1), times.gather(1, after)
+        rows = torch.arange(batch).unsqueeze(1)
+        share = ((wanted - t0) / (t1 - t0)).to(poses.dtype).unsqueeze(-1)
+        start, end = poses[rows, after - 1], poses[rows, after]
+        xy = start[..., :2] + share * (end[..., :2] - start[..., :2])
+        h0, h1 = (torch.atan2(p[..., 3], p[..., 2]) for p in (start, end))
+        turn = torch.remainder(h1 - h0 + torch.pi, 2 * torch.pi) - torch.pi
+        heading = h0 + share.squeeze(-1).clamp(max=1.0) * turn
+        return torch.cat((xy, torch.stack((heading.cos(), heading.sin()), -1)), -1)

@@ -1,0 +1,70 @@
+"""Calibration: what gradient of a rule is usual, so that pressures of different rules can be compared (Eq. 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from radp.rules import Rule, default_rules
+from radp.runs.files import write_json_atomically
+
+FILE = "calibration.json"
+PERCENTILE = 75.0
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """kappa (M,) for the rules by name: the 75th percentile of their RMS gradients on the training split."""
+
+    rules: tuple[str, ...]
+    kappa: tuple[float, ...]
+    samples: int = 0
+    about: dict[str, Any] = field(default_factory=dict)  # planner, data, seed
+
+    @classmethod
+    def none(cls, rules: Sequence[Rule] | None = None) -> Calibration:
+        """No calibration: kappa = 1. Pressures are then not comparable between rules, and an attribution says so."""
+        names = tuple(rule.name for rule in rules or default_rules())
+        return cls(names, (1.0,) * len(names))
+
+    @classmethod
+    def fit(cls, gradients: Iterable[np.ndarray], about: dict[str, Any] | None = None) -> Calibration:
+        """RMS gradients in batches (B, M), M = the default rules."""
+        values = np.concatenate(list(gradients))
+        kappa = np.percentile(values, PERCENTILE, axis=0)
+        names = tuple(rule.name for rule in default_rules())
+        return cls(names, tuple(float(k) for k in kappa), len(values), about or {})
+
+    @property
+    def is_fitted(self) -> bool:
+        return self.samples > 0
+
+    def pressure(self, norms: Tensor) -> Tensor:
+        """RMS gradients (B, M) -> A = log(1 + g / (kappa + eps))."""
+        kappa = torch.tensor(self.kappa, dtype=norms.dtype, device=norms.device)
+        return torch.log1p(norms / (kappa + EPSILON))
+
+    def save(self, folder: Path | str) -> None:
+        write_json_atomically(Path(folder) / FILE, asdict(self))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Calibration:
+        """From FOLDER/calibration.json; ValueError names the file and what is wrong."""
+        path = Path(folder) / FILE
+        try:
+            data = json.loads(path.read_bytes())
+            rules, kappa = tuple(map(str, data["rules"])), tuple(map(float, data["kappa"]))
+            calibration = cls(rules, kappa, int(data["samples"]), dict(data.get("about", {})))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path}: not a readable calibration ({error})") from None
+        if len(rules) != len(kappa) or not all(np.isfinite(kappa)) or min(kappa) < 0:
+            raise ValueError(f"{path}: expected one finite scale of at least 0 for each of {len(rules)} rules")
+        return calibration

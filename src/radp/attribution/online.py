@@ -1,0 +1,42 @@
+"""The teacher beside a planner in closed loop: any planner's plans get their exact pressures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from radp.attribution.calibration import Calibration
+from radp.attribution.teacher import Attribution, attribute
+from radp.planners.planner import Planner
+from radp.scenario import Scenario
+from radp.scene.builder import SceneConfig, build_scenes
+from radp.scene.observation import Observation
+from radp.scene.plan import Plan
+
+# All route lanes, so that the corridor spans lanes side by side, and the ego's speed; sizes as published.
+RULE_SCENES = SceneConfig(route_order="lanes", yellow_is_unknown=True, ego_dynamics=True)
+
+
+class ExplainedPlanner:
+    """A planner whose plans carry the teacher's pressures. The trajectories are the planner's own, untouched."""
+
+    def __init__(self, planner: Planner, calibration: Calibration | None = None) -> None:
+        self.planner, self.calibration = planner, calibration
+        self.name = planner.name
+
+    def start(self, scenarios: Sequence[Scenario]) -> None:
+        start = getattr(self.planner, "start", None)
+        if start is not None:
+            start(scenarios)
+
+    def plan(self, observation: Observation) -> Plan:
+        plan = self.planner.plan(observation)
+        return replace(plan, pressure=self.explain(plan, observation).pressure.float())
+
+    def explain(self, plan: Plan, observation: Observation) -> Attribution:
+        """The whole attribution of a plan that this planner made from this observation."""
+        trajectory = plan.on_grid().to(torch.float32)
+        scene = build_scenes(observation, RULE_SCENES)
+        return attribute(trajectory, scene, plan.predictions, self.calibration)

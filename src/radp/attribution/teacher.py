@@ -1,0 +1,78 @@
+"""The exact teacher: the gradient of each rule's cost with respect to the plan is that rule's pressure (Eq. 8, 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radp.attribution.calibration import Calibration
+from radp.rules import Rule, RuleContext, default_rules, rule_gradients
+from radp.rules.collision import Collision
+from radp.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """B plans of H steps, M rules, N other objects (agents of the scene, then static objects)."""
+
+    rules: tuple[str, ...]
+    pressure: Tensor  # (B, M) calibrated, at least 0
+    gradient_norm: Tensor  # (B, M) root mean square over all H * 4 values of the plan
+    per_step: Tensor  # (B, M, H) the same over the 4 values of each step: gradient_norm^2 is the mean of its square
+    direction: Tensor  # (B, M, H, 4) minus the gradient: where the rule would move the plan
+    cost: Tensor  # (B, M) J_i
+    agent_share: Tensor  # (B, N) share of each object in the collision cost; zeros where that cost is 0
+    calibrated: bool
+
+    @property
+    def dominant(self) -> Tensor:
+        """(B,) index of the rule that presses most."""
+        return self.pressure.argmax(-1)
+
+
+def attribute(
+    trajectory: Tensor,
+    scene: Scene | RuleContext,
+    predictions: Tensor | None = None,
+    calibration: Calibration | None = None,
+    rules: Sequence[Rule] | None = None,
+) -> Attribution:
+    """Explain any planner's trajectory (B, H, 4): x, y, cos, sin of the rear axle, ego frame, 0.1 s.
+
+    `predictions` (B, K, H, 4) are the planner's own forecasts of its first K neighbours; without them everybody keeps
+    its velocity. Needs no model. Without a calibration the pressures of different rules are not comparable.
+    """
+    rules = tuple(rules or default_rules())
+    horizon = trajectory.shape[1]
+    context = scene
+    if isinstance(context, Scene):
+        context = RuleContext.from_scene(context, predictions, horizon=horizon)
+    cost, gradient = rule_gradients(trajectory, context, rules)
+    names = tuple(rule.name for rule in rules)
+    scale = calibration or Calibration.none(rules)
+    if scale.rules != names:
+        raise ValueError(f"the calibration is for {', '.join(scale.rules)}, the rules are {', '.join(names)}")
+    squares = gradient.square()
+    norm = squares.mean((2, 3)).sqrt()
+    return Attribution(
+        rules=names,
+        pressure=scale.pressure(norm),
+        gradient_norm=norm,
+        per_step=squares.mean(3).sqrt(),
+        direction=-gradient,
+        cost=cost,
+        agent_share=_agent_share(trajectory, context, rules),
+        calibrated=scale.is_fitted,
+    )
+
+
+@torch.no_grad()
+def _agent_share(trajectory: Tensor, context: RuleContext, rules: Sequence[Rule]) -> Tensor:
+    collision = next((rule for rule in rules if isinstance(rule, Collision)), None)
+    if collision is None:
+        return trajectory.new_zeros(trajectory.shape[0], context.agents.shape[1])
+    terms = collision.terms(trajectory, context).sum(1)
+    return terms / terms.sum(-1, keepdim=True).clamp(min=torch.finfo(terms.dtype).tiny)

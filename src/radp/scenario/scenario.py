@@ -125,6 +125,12 @@ class Scenario:
                 raise ValueError(f"{who}: {name} has shape {array.shape}, expected {shape}")
             if not np.isfinite(array).all():
                 raise ValueError(f"{who}: {name} holds a value that is not finite")
+        if self.start < 0:
+            raise ValueError(f"{who}: start is {self.start}, expected at least 0")
+        if self.goal is not None and (self.goal.shape != (3,) or not np.isfinite(self.goal).all()):
+            raise ValueError(f"{who}: goal has shape {self.goal.shape}, expected (3,), all finite")
+        if not (np.isfinite(self.dt) and self.dt > 0):
+            raise ValueError(f"{who}: dt is {self.dt}, expected more than 0 s")
         if self.frames < 2:
             raise ValueError(f"{who}: {self.frames} frames, at least 2 are needed")
         if (np.diff(self.time_us) <= 0).any():

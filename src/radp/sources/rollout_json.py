@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import shapely
@@ -21,6 +25,7 @@ from radp.scenario import Areas, Box, Ego, LightState, ObjectType, RoadMap, Scen
 EGO_KEYS = tuple(column.name.lower() for column in Ego)
 BOX_KEYS = tuple(column.name.lower() for column in Box)
 DEFAULT_HEIGHT = 1.6
+EnumType = TypeVar("EnumType", bound=IntEnum)
 
 
 class RolloutJsonError(BadInput):
@@ -32,7 +37,7 @@ def load_json(path: Path) -> dict[str, Any]:
     try:
         raw = path.read_bytes()
         data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, RecursionError) as error:
         raise RolloutJsonError(f"{path}: not a readable JSON file ({error})") from None
     if not isinstance(data, dict):
         raise RolloutJsonError(f"{path}: expected one JSON object, found {type(data).__name__}")
@@ -50,11 +55,39 @@ def read_scenario(path: Path) -> Scenario:
     return scenario_from_json(load_json(path), name=str(path))
 
 
+@contextmanager
+def reading(name: str, field: str) -> Iterator[None]:
+    """Whatever goes wrong while a field is read becomes one sentence with the names of the file and the field."""
+    try:
+        yield
+    except RolloutJsonError:
+        raise
+    except KeyError as error:
+        raise RolloutJsonError(f"{name}: {field}: field {error} is missing") from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, shapely.errors.ShapelyError) as error:
+        raise RolloutJsonError(f"{name}: {field}: {' '.join(str(error).split())}") from None
+
+
 def scenario_from_json(data: dict[str, Any], name: str = "rollout") -> Scenario:
     """Build and validate a `Scenario`; `name` stands in error messages."""
-    try:
+    for field in ("expert", "map", "agents"):
+        if field not in data:
+            raise RolloutJsonError(f"{name}: field '{field}' is missing")
+    with reading(name, "expert"):
         time_us, ego = states_from_json(data["expert"])
+    with reading(name, "map"):
         road_map = map_from_json(data["map"])
+    with reading(name, "agents"):
+        tracks = tracks_from_json(data["agents"], len(time_us))
+    with reading(name, "traffic_lights"):
+        lights = _lights_from_json(data.get("traffic_lights", []), road_map, len(time_us))
+    with reading(name, "route_roadblock_ids"):
+        route = tuple(str(block) for block in data.get("route_roadblock_ids", []))
+    with reading(name, "mission_goal"):
+        goal = None if data.get("mission_goal") is None else np.asarray(data["mission_goal"], dtype=np.float64)
+    with reading(name, "tags"):
+        tags = {str(k): str(v) for k, v in data.get("tags", {}).items()}
+    with reading(name, "scenario"):
         scenario = Scenario(
             token=str(data.get("name") or data.get("token") or Path(name).name.split(".")[0]),
             kind=str(data.get("scenario_type", "unknown")),
@@ -62,21 +95,15 @@ def scenario_from_json(data: dict[str, Any], name: str = "rollout") -> Scenario:
             map=road_map,
             time_us=time_us,
             ego=ego,
-            tracks=tracks_from_json(data["agents"], len(time_us)),
-            lights=_lights_from_json(data.get("traffic_lights", []), road_map, len(time_us)),
-            route=tuple(str(block) for block in data.get("route_roadblock_ids", [])),
-            goal=None if data.get("mission_goal") is None else np.asarray(data["mission_goal"], dtype=np.float64),
+            tracks=tracks,
+            lights=lights,
+            route=route,
+            goal=goal,
             start=int(data.get("start", 0)),
             dt=float(data.get("dt", 0.1)),
-            tags={str(k): str(v) for k, v in data.get("tags", {}).items()},
+            tags=tags,
         )
         scenario.validate()
-    except RolloutJsonError:
-        raise
-    except KeyError as error:
-        raise RolloutJsonError(f"{name}: field {error} is missing") from None
-    except (TypeError, ValueError, IndexError) as error:
-        raise RolloutJsonError(f"{name}: {error}") from None
     return scenario
 
 
@@ -86,10 +113,26 @@ def states_from_json(states: dict[str, list[float]]) -> tuple[np.ndarray, np.nda
     out = np.zeros((len(time_us), len(Ego)))
     for column, key in enumerate(EGO_KEYS):
         if key in states:
-            out[:, column] = states[key]
+            out[:, column] = _column(states, key, len(time_us))
         elif column <= Ego.HEADING:
             raise KeyError(key)
     return time_us, out
+
+
+def _column(rows: dict[str, Any], key: str, count: int) -> np.ndarray:
+    """A list of `count` numbers; a shorter one must not be stretched silently."""
+    values = np.asarray(rows[key], dtype=np.float64)
+    if values.shape != (count,):
+        raise ValueError(f"{key} has shape {values.shape}, expected {(count,)}")
+    return values
+
+
+def _member(kind: type[EnumType], value: Any, field: str) -> EnumType:
+    """The member of an enum by its name in a file."""
+    try:
+        return kind[value]
+    except KeyError:
+        raise ValueError(f"{field} is {value!r}, expected one of {', '.join(m.name for m in kind)}") from None
 
 
 def tracks_from_json(agents: list[dict[str, Any]], frames: int) -> Tracks:
@@ -101,9 +144,9 @@ def tracks_from_json(agents: list[dict[str, Any]], frames: int) -> Tracks:
         keep = (frame >= 0) & (frame < frames)
         valid[i, frame[keep]] = True
         for column, key in enumerate(BOX_KEYS):
-            values = np.asarray(agent.get(key, np.zeros(len(frame))), dtype=np.float64)
-            state[i, frame[keep], column] = values[keep]
-    kinds = np.array([ObjectType[agent["type"]] for agent in agents], dtype=np.uint8)
+            if key in agent:
+                state[i, frame[keep], column] = _column(agent, key, len(frame))[keep]
+    kinds = np.array([_member(ObjectType, agent["type"], "type") for agent in agents], dtype=np.uint8)
     size = [(a["length"], a["width"], a.get("height", DEFAULT_HEIGHT)) for a in agents]
     return Tracks(
         ids=tuple(str(agent["track_id"]) for agent in agents),
@@ -115,13 +158,15 @@ def tracks_from_json(agents: list[dict[str, Any]], frames: int) -> Tracks:
 
 
 def _lights_from_json(rows: list[dict[str, Any]], road_map: RoadMap, frames: int) -> TrafficLights:
-    lanes = sorted({road_map.lane_index[str(row["lane_connector_id"])] for row in rows})
-    column = {lane: i for i, lane in enumerate(lanes)}
-    state = np.zeros((frames, len(lanes)), dtype=np.uint8)
     for row in rows:
+        if str(row["lane_connector_id"]) not in road_map.lane_index:
+            raise ValueError(f"lane_connector_id is '{row['lane_connector_id']}', which the map does not have")
+    lane_of = [road_map.lane_index[str(row["lane_connector_id"])] for row in rows]
+    lanes = sorted(set(lane_of))
+    state = np.zeros((frames, len(lanes)), dtype=np.uint8)
+    for row, lane in zip(rows, lane_of):
         if 0 <= row["frame"] < frames:
-            lane = road_map.lane_index[str(row["lane_connector_id"])]
-            state[row["frame"], column[lane]] = LightState[row["status"]]
+            state[row["frame"], lanes.index(lane)] = _member(LightState, row["status"], "status")
     return TrafficLights(lane=np.array(lanes, dtype=np.int64), state=state)
 
 

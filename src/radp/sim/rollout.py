@@ -12,6 +12,7 @@ from radp.scenario import Scenario, Tracks
 from radp.sources.rollout_json import (
     RolloutJsonError,
     load_json,
+    reading,
     scenario_from_json,
     scenario_to_json,
     states_from_json,
@@ -47,18 +48,18 @@ def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
     if "ego" not in data:
         raise RolloutJsonError(f"{name}: field 'ego' is missing, so this is a scenario and not a drive")
     scenario = scenario_from_json(data, name)
-    try:
+    with reading(name, "ego"):
         time_us, ego = states_from_json(data["ego"])
-    except KeyError as error:
-        raise RolloutJsonError(f"{name}: field ego.{error.args[0]} is missing") from None
+    with reading(name, "seed"):
+        seed = int(data.get("seed", 0))
     if len(time_us) > scenario.frames or not np.isfinite(ego).all():
         raise RolloutJsonError(
-            f"{name}: ego has {len(time_us)} finite states expected at most {scenario.frames}, all finite"
+            f"{name}: ego has {len(time_us)} states, expected at most {scenario.frames}, all finite"
         )
     seen = logged_agents(scenario, len(time_us))
     mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
     planner, failure = str(data.get("planner", "unknown")), data.get("failure")
-    return Rollout(scenario, time_us, ego, seen, mode, planner, int(data.get("seed", 0)), failure=failure)
+    return Rollout(scenario, time_us, ego, seen, mode, planner, seed, failure=failure)
 
 
 def read_rollout(path: Path) -> Rollout:

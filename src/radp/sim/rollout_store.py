@@ -92,8 +92,8 @@ class RolloutStore:
         return self.path / f"{quote(token, safe='').replace('.', '%2E')}{SUFFIX}"
 
     def tokens(self) -> set[str]:
-        """Scenarios that are finished."""
-        return {unquote(path.name.removesuffix(SUFFIX)) for path in self.path.glob(f"*{SUFFIX}")}
+        """Scenarios that are finished; files that a killed writer left half-written start with a dot."""
+        return {unquote(path.name.removesuffix(SUFFIX)) for path in self.path.glob(f"[!.]*{SUFFIX}")}
 
     def write(self, rollout: Rollout) -> None:
         write_atomically(self.path_of(rollout.scenario.token), rollout_to_bytes(rollout))

@@ -86,7 +86,7 @@ def drive_batch(planner: Driver, scenarios: Sequence[Scenario], options: Options
         driven = _Batch(planner, [scenarios[i] for i in order], options).run()
     except Exception as error:
         if len(scenarios) == 1:
-            return [_undriven(scenarios[0], planner.name, options, f"the simulation failed: {_reason(error)}")]
+            return [undriven(scenarios[0], planner.name, options, f"the simulation failed: {_reason(error)}")]
         return [rollout for scenario in scenarios for rollout in drive_batch(planner, [scenario], options)]
     rollouts = dict(zip(order, driven))
     return [rollouts[i] for i in range(len(scenarios))]
@@ -222,7 +222,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _undriven(scenario: Scenario, planner: str, options: Options, reason: str) -> Rollout:
+def undriven(scenario: Scenario, planner: str, options: Options, reason: str) -> Rollout:
     """The rollout of a scenario that could not even start: its first sample, as the log has it."""
     first, seen = slice(scenario.start, scenario.start + 1), logged_agents(scenario, 1)
     time_us, ego = scenario.time_us[first], scenario.ego[first]

@@ -1,0 +1,68 @@
+"""Drives on disk: every bit comes back, and damage is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_drives import RandomPlanner, assert_same, short_scenarios
+
+from radp.sim.rollout import Rollout, rollout_from_json, rollout_to_json
+from radp.sim.rollout_store import RolloutStore, RolloutStoreError
+from radp.sim.simulate import AGENT_MODES, simulate
+
+
+@pytest.fixture(params=AGENT_MODES)
+def rollout(request: pytest.FixtureRequest) -> Rollout:
+    return next(simulate(RandomPlanner(), short_scenarios(1), request.param, seed=3, keep_plans=True))
+
+
+def test_round_trip(rollout: Rollout, tmp_path: Path) -> None:
+    store = RolloutStore(tmp_path / "drives")
+    store.clean()
+    failed = replace(rollout, scenario=replace(rollout.scenario, token="b"), failure="step 2: lost", plans=None)
+    for drive in (rollout, failed):
+        store.write(drive)
+        assert_same(store.read(drive.scenario), drive)
+    assert store.tokens() == {rollout.scenario.token, "b"}
+
+
+@pytest.mark.parametrize("token", ("a/b", "..", ".", "ünï c:d*", "%2F", "x" * 60))
+def test_any_token_is_a_file_name(token: str, tmp_path: Path) -> None:
+    store = RolloutStore(tmp_path)
+    assert store.path_of(token).parent == tmp_path
+    rollout = next(simulate(RandomPlanner(), [replace(short_scenarios(1)[0], token=token)], "nonreactive"))
+    store.write(rollout)
+    assert store.tokens() == {token}
+    assert store.read(rollout.scenario).scenario.token == token
+
+
+def test_missing_damaged_and_foreign_files_are_named(rollout: Rollout, tmp_path: Path) -> None:
+    store = RolloutStore(tmp_path)
+    with pytest.raises(RolloutStoreError, match="was not driven"):
+        store.read(rollout.scenario)
+    store.write(rollout)
+    other = replace(rollout.scenario, token="other")
+    store.path_of("other").write_bytes(store.path_of(rollout.scenario.token).read_bytes())
+    with pytest.raises(RolloutStoreError, match=r"other\.drive: holds a drive of scenario 'synthetic_000000'"):
+        store.read(other)
+    whole = store.path_of("other").read_bytes()
+    for damaged in (b"", b"PK", whole[: len(whole) // 2], whole[:-1] + bytes([whole[-1] ^ 1])):
+        store.path_of("other").write_bytes(damaged)
+        with pytest.raises(RolloutStoreError, match=r"other\.drive"):
+            store.read(other)
+
+
+def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-1-a.drive").write_bytes(b"half")
+    store = RolloutStore(tmp_path)
+    assert store.tokens() == set()
+    store.clean()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_neutral_json_round_trip(rollout: Rollout) -> None:
+    again = rollout_from_json(rollout_to_json(replace(rollout, failure="why")))
+    assert (again.agent_mode, again.planner, again.seed, again.failure) == (rollout.agent_mode, "random", 3, "why")
+    assert_same(replace(again, failure=None), replace(rollout, plans=None, pressures=None))

@@ -1,0 +1,78 @@
+import json
+
+import pytest
+
+from radp.commands.cli import main
+from radp.scenario.store import ScenarioStore, ScenarioWriter
+from radp.zoo import open_split
+from small_scenarios import small_scenario
+
+
+@pytest.fixture
+def store(tmp_path):
+    with ScenarioWriter(tmp_path / "store", rows_per_shard=2) as writer:
+        for i in range(3):
+            writer.add(small_scenario(f"s {i}", kind=("turning", "following")[i % 2]))
+    return tmp_path / "store"
+
+
+def test_info_of_a_store(capsys, store):
+    assert main(["data", "info", str(store), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    size = facts.pop("bytes_per_scenario")
+    assert 500 < size < 20_000
+    assert facts == {
+        "scenarios": 3, "kinds": {"following": 1, "turning": 2}, "sources": {"hand": 3}, "maps": 1, "problems": []
+    }  # fmt: skip
+
+
+def test_info_tells_of_broken_files(capsys, store):
+    (store / "scenarios-00001.arrow").write_bytes(b"?")
+    assert main(["data", "info", str(store)]) == 0
+    out = capsys.readouterr().out
+    assert "2 scenarios" in out and "problem: " in out and "scenarios-00001.arrow" in out
+
+
+def test_list(capsys):
+    assert main(["data", "list", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"splits", "models"}
+    assert main(["data", "list"]) == 0
+
+
+def test_export_writes_files_that_open_as_a_split(capsys, store, tmp_path):
+    out = tmp_path / "out"
+    assert main(["export", "json", str(store), "--out", str(out), "--limit", "2"]) == 0
+    assert sorted(file.name for file in out.iterdir()) == ["s_0.json.gz", "s_1.json.gz"]
+    assert open_split(out).tokens() == ["s 0", "s 1"]
+    assert main(["data", "info", str(out), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out.split("\n", 1)[1])
+    assert facts["kinds"] == {"following": 1, "turning": 1}
+
+
+def test_export_does_not_write_one_file_twice(capsys, store, tmp_path):
+    with ScenarioWriter(store) as writer:
+        writer.add(small_scenario("s_0"))
+    assert len(ScenarioStore.open(store)) == 4
+    assert main(["export", "json", str(store), "--out", str(tmp_path / "out"), "--compress", "no"]) == 2
+    assert "'s 0' and 's_0' would both be written" in capsys.readouterr().err
+
+
+def test_bench_without_its_part_is_told(capsys, monkeypatch):
+    from radp.commands import bench
+
+    monkeypatch.setitem(bench.BENCHES, "sim", ("radp.runs.folder:no_such_bench",))
+    assert main(["bench", "sim"]) == 2
+    assert "no radp.runs.folder.no_such_bench" in capsys.readouterr().err
+
+
+def test_bench_merges_figures(capsys, monkeypatch):
+    from radp.commands import bench
+
+    figures = {"a:b": {"steps_per_s": {"1": 2.0}}, "c:d": {"ms": 3}}
+    monkeypatch.setitem(bench.BENCHES, "sim", tuple(figures))
+    monkeypatch.setattr(bench, "_bench_function", lambda place: lambda: figures[place])
+    assert main(["bench", "sim", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"steps_per_s": {"1": 2.0}, "ms": 3}
+    assert main(["bench", "sim"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [["steps_per_s"], ["1", "2"], ["ms", "3"]]

@@ -8,6 +8,8 @@ forward and again in the backward pass. Rates are therefore multiples of 1 / 655
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numba
@@ -17,43 +19,59 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 LEVELS = 1 << 16
+PAIRS_PER_THREAD = 1 << 17
 
 
 @numba.njit(nogil=True, cache=True)
-def _hash_masked(values, out, seed_low, seed_high, threshold, scale):
-    """values, out (n,) float32: out = scale * values where the 16 bits of an element reach the threshold, else 0.
+def _mask_pairs(low, high, out_low, out_high, first, seed_low, seed_high, threshold, scale):
+    """Four (n,) float32 arrays: out = scale * value where the value's 16 bits reach the threshold, else 0.
 
-    One 32-bit hash serves two elements half an array apart, so that the loop vectorises.
+    The bits are a hash of the position (counted from `first`) and the seed: a multiply-xorshift finaliser. Its lower
+    half serves `low`, its upper half `high`. Indices start at 0 and nothing overlaps, so the loop vectorises.
     """
-    half = (values.size + 1) // 2
-    low_bits = np.uint32(0xFFFF)
-    for i in range(half):
-        word = np.uint32(i) + seed_low
-        word ^= word >> np.uint32(16)
-        word *= np.uint32(0x7FEB352D)
-        word ^= seed_high
-        word ^= word >> np.uint32(15)
-        word *= np.uint32(0x846CA68B)
-        word ^= word >> np.uint32(16)
-        out[i] = values[i] * (scale if (word & low_bits) >= threshold else np.float32(0))
-        if i + half < values.size:
-            out[i + half] = values[i + half] * (scale if (word >> np.uint32(16)) >= threshold else np.float32(0))
+    for i in range(low.size):
+        word = np.uint32(np.uint32(np.uint32(i) + first) * np.uint32(0x9E3779B9))  # numba widens sums and products
+        word = np.uint32(word + seed_low)
+        word = np.uint32((word ^ (word >> np.uint32(16))) * np.uint32(0x7FEB352D))
+        word = np.uint32(word ^ seed_high)
+        word = np.uint32((word ^ (word >> np.uint32(15))) * np.uint32(0x846CA68B))
+        word = np.uint32(word ^ (word >> np.uint32(16)))
+        out_low[i] = low[i] * (scale if (word & np.uint32(0xFFFF)) >= threshold else np.float32(0))
+        out_high[i] = high[i] * (scale if (word >> np.uint32(16)) >= threshold else np.float32(0))
 
 
 def masked_by_seed(values: Tensor, seed: int, dropped_levels: int) -> Tensor:
-    """(...) float32 -> (...): each element dropped with probability dropped_levels / 65536, else scaled up."""
-    values = values.contiguous()
+    """(...) float32 -> (...): elements dropped with probability dropped_levels / 65536, the others scaled up.
+
+    The result depends on the seed alone, not on the number of threads.
+    """
+    values = values.detach().contiguous()
     out = torch.empty_like(values)
-    scale = LEVELS / (LEVELS - dropped_levels)
-    _hash_masked(
-        values.detach().view(-1).numpy(),
-        out.view(-1).numpy(),
+    flat, result = values.view(-1).numpy(), out.view(-1).numpy()
+    half = (flat.size + 1) // 2  # of an odd number the middle element is written twice, the second time to stay
+    constants = (
         np.uint32(seed & 0xFFFFFFFF),
         np.uint32((seed >> 32) & 0xFFFFFFFF),
         np.uint32(dropped_levels),
-        np.float32(scale),
+        np.float32(LEVELS / (LEVELS - dropped_levels)),
     )
+
+    def mask(start: int, stop: int) -> None:
+        low, high = slice(start, stop), slice(flat.size - half + start, flat.size - half + stop)
+        _mask_pairs(flat[low], flat[high], result[low], result[high], np.uint32(start), *constants)
+
+    threads = max(1, min(torch.get_num_threads(), half // PAIRS_PER_THREAD))
+    bounds = [half * k // threads for k in range(threads + 1)]
+    jobs = [_pool().submit(mask, *span) for span in zip(bounds[:-2], bounds[1:-1])]
+    mask(*bounds[-2:])
+    for job in jobs:
+        job.result()
     return out
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="radp-dropout")
 
 
 class _SeededDropout(torch.autograd.Function):

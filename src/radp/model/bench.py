@@ -1,0 +1,167 @@
+"""How fast the full-size model plans and trains on this machine. Weights and scenes are random; shapes are real."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from radp.model.config import ModelConfig
+from radp.model.decoder import current_states
+from radp.model.loss import diffusion_loss
+from radp.model.network import DiffusionModel, build_model
+from radp.model.sampler import STEPS, TEMPERATURE, noise_of_seeds, sample_plans, solve
+from radp.model.schedule import T_MIN, denoising_times
+from radp.model.target import TargetSpace
+from radp.scene.scene import Scene
+
+AGENTS_VALID, LANES_VALID = 0.65, 0.74  # the share of slots that real scenes fill
+PLAN_BATCH, TRAIN_BATCH = 32, 64
+
+
+def bench_plan(threads: int = 2, repeats: int = 20, config: str = "nuplan", seed: int = 0) -> dict[str, Any]:
+    """Median latency at batch 1 and throughput at batch 32, beside a plain path that recomputes per denoising call.
+
+    Both paths alternate in one run, so that what else the machine does meets both alike.
+    """
+    with _threads(threads):
+        model = build_model(config, seed).eval()
+        _wake_up(model, seed)
+        one, many = (_plan_case(model, batch, seed) for batch in (1, PLAN_BATCH))
+        for case in (one, many):
+            torch.testing.assert_close(
+                sample_plans(model, **case).trajectories, plan_plainly(model, **case), atol=1e-3, rtol=0
+            )
+        single = _alternate(lambda: sample_plans(model, **one), lambda: plan_plainly(model, **one), repeats=repeats)
+        batched = _alternate(
+            lambda: sample_plans(model, **many), lambda: plan_plainly(model, **many), repeats=max(3, repeats // 4)
+        )
+    return {
+        "config": config,
+        "threads": threads,
+        "latency_ms": 1e3 * statistics.median(single[0]),
+        "latency_best_ms": 1e3 * min(single[0]),
+        "scenes_per_s": PLAN_BATCH / statistics.median(batched[0]),
+        "batch": PLAN_BATCH,
+        "reference_latency_ms": 1e3 * statistics.median(single[1]),
+        "reference_scenes_per_s": PLAN_BATCH / statistics.median(batched[1]),
+    }
+
+
+def bench_train(
+    threads: int = 2, repeats: int = 3, batch: int = TRAIN_BATCH, config: str = "nuplan", seed: int = 0
+) -> dict[str, Any]:
+    """Samples per second of forward, backward, clipping and AdamW, dropout on, fp32."""
+    with _threads(threads):
+        torch.manual_seed(seed)
+        model = build_model(config, seed).train()
+        optimiser = torch.optim.AdamW(model.parameters(), lr=5e-4)
+        scene = bench_scene(model.config, batch, seed, futures=True)
+
+        def step() -> None:
+            optimiser.zero_grad(set_to_none=True)
+            diffusion_loss(model, scene).total().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            optimiser.step()
+
+        times = _alternate(step, repeats=repeats)[0]
+    return {
+        "config": config,
+        "threads": threads,
+        "batch": batch,
+        "dropout": model.config.encoder_dropout,
+        "noise_draws": model.config.noise_draws,
+        "samples_per_s": batch / statistics.median(times),
+        "samples_per_s_best": batch / min(times),
+    }
+
+
+@torch.no_grad()
+def plan_plainly(model: DiffusionModel, scene: Scene, noise: Tensor) -> Tensor:
+    """(B, K=1, P, T, 4) as `sample_plans`, but each denoising call makes route, keys, values and modulation anew."""
+    observed = model.observe(scene)
+    encoding = model.encoder(observed)
+    times = denoising_times(STEPS)
+    calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
+
+    def denoise(x: Tensor, call: int) -> Tensor:
+        context = model.decoder.context(observed, encoding)
+        now = calls[call].expand(len(scene))
+        output, _ = model.denoise(x, now, model.decoder.modulation(context.route, now), context)
+        return model.clean(x, now, output)
+
+    current = current_states(observed, model.config.neighbours)
+    start = torch.cat((current.unsqueeze(2), TEMPERATURE * noise[:, 0]), 2)
+    space = TargetSpace(model.config, model.normaliser)
+    return space.to_metres(solve(denoise, start, current, times))[:, None, :, 1:]
+
+
+def bench_scene(config: ModelConfig, batch: int, seed: int = 0, futures: bool = False) -> Scene:
+    """Random scenes of the model's size, with as many valid agents and lanes as real ones have."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def rows(count: int, share: float, *shape: int) -> Tensor:
+        keep = torch.arange(count) < round(share * count)
+        return torch.randn(batch, count, *shape, generator=generator) * keep.view(-1, *[1] * len(shape))
+
+    agents = rows(config.agents, AGENTS_VALID, config.history, 11)
+    lanes = rows(config.lanes, LANES_VALID, config.lane_points, 12)
+    route = rows(config.route_lanes, 0.4, config.lane_points, 12)
+    ego = torch.zeros(batch, 10)
+    ego[:, 2] = 1.0
+    return Scene(
+        ego_current_state=ego,
+        neighbor_agents_past=agents,
+        static_objects=rows(config.static_objects, 0.4, 10),
+        lanes=lanes,
+        lanes_speed_limit=torch.full((batch, config.lanes, 1), 13.0),
+        lanes_has_speed_limit=torch.ones(batch, config.lanes, 1, dtype=torch.bool),
+        route_lanes=route,
+        route_lanes_speed_limit=torch.full((batch, config.route_lanes, 1), 13.0),
+        route_lanes_has_speed_limit=torch.ones(batch, config.route_lanes, 1, dtype=torch.bool),
+        ego_agent_future=torch.randn(batch, config.horizon, 3, generator=generator) if futures else None,
+        neighbor_agents_future=rows(config.agents, AGENTS_VALID, config.horizon, 3) if futures else None,
+    ).validate()
+
+
+def _plan_case(model: DiffusionModel, batch: int, seed: int) -> dict[str, Any]:
+    return {"scene": bench_scene(model.config, batch, seed), "noise": noise_of_seeds(range(batch), model)}
+
+
+def _wake_up(model: DiffusionModel, seed: int) -> None:
+    """Give the zero-initialised layers weights; a new model answers 0 and would let a wrong path pass the check."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if not parameter.any():
+                parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
+
+
+def _alternate(*calls: Callable[[], Any], repeats: int) -> list[list[float]]:
+    """Wall seconds of each call, in turn, after two warm-up rounds."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for round_number in range(repeats + 2):
+        for call, taken in zip(calls, seconds):
+            start = time.perf_counter()
+            call()
+            if round_number >= 2:
+                taken.append(time.perf_counter() - start)
+    return seconds
+
+
+class _threads:
+    """torch runs on `count` threads inside the block."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __enter__(self) -> None:
+        self.before = torch.get_num_threads()
+        torch.set_num_threads(self.count)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_num_threads(self.before)

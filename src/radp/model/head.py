@@ -1,0 +1,85 @@
+"""The attribution head: rule pressures told online from what the planner has computed anyway (Eq. 10, 11)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from radp.model.features import feature_count
+from radp.model.layers import Attention
+
+HIDDEN = 256
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """tokens: width d of the planner's tokens; rules: names of the M outputs in order."""
+
+    tokens: int
+    rules: tuple[str, ...]
+    heads: int = 6
+    hidden: int = HIDDEN
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> HeadConfig:
+        return HeadConfig(**{**values, "rules": tuple(values["rules"])})
+
+
+class AttributionHead(nn.Module):
+    """z = [ego token; q(X)] asks the scene tokens; M separate two-layer MLPs on [z; c] give M pressures."""
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.config = config
+        features = feature_count()
+        self.feature_norm = nn.LayerNorm(features)
+        self.token_norm = nn.LayerNorm(config.tokens)
+        self.scene_norm = nn.LayerNorm(config.tokens)
+        query = config.tokens + features
+        self.query = nn.Linear(query, config.tokens)
+        self.attention = Attention(config.tokens, config.heads, 0.0)
+        width = query + config.tokens
+        self.branches = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, config.hidden), nn.GELU(), nn.Linear(config.hidden, 1)) for _ in config.rules
+        )
+
+    def forward(self, ego_token: Tensor, features: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
+        """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool -> pressures (B, M), at least 0."""
+        z = torch.cat((self.token_norm(ego_token), self.feature_norm(features)), -1)
+        scene = self.scene_norm(scene)
+        padded = padded & ~padded.all(-1, keepdim=True)  # with nothing to look at, look at the padding
+        context = self.attention(self.query(z).unsqueeze(1), self.attention.keys_values(scene), padded).squeeze(1)
+        shared = torch.cat((z, context), -1)
+        return softplus(torch.cat([branch(shared) for branch in self.branches], -1))
+
+
+WEIGHTS, CONFIG = "head.safetensors", "head.json"
+
+
+def save_head(head: AttributionHead, folder: Path | str, about: dict[str, Any] | None = None) -> None:
+    """Write head.safetensors and head.json; `about` says how it was trained."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.detach().contiguous() for name, value in head.state_dict().items()}, folder / WEIGHTS)
+    (folder / CONFIG).write_text(json.dumps({"head": head.config.to_json(), "about": about or {}}, indent=1) + "\n")
+
+
+def load_head(folder: Path | str) -> AttributionHead:
+    """Inverse of `save_head`, in eval mode; ValueError names the folder and what is wrong."""
+    folder = Path(folder)
+    try:
+        head = AttributionHead(HeadConfig.from_json(json.loads((folder / CONFIG).read_text())["head"]))
+        head.load_state_dict(load_file(folder / WEIGHTS))
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{folder}: no readable attribution head ({error})") from None
+    return head.eval()

@@ -43,7 +43,7 @@ from radp.scene.lanes import LaneTable, lane_table
 from radp.scene.observation import HISTORY
 from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
-from radp.scene.scene import Scene
+from radp.scene.scene import EgoColumn, Scene
 
 FORMAT, VERSION = "radp-log-samples", 1
 MAPS = "maps"
@@ -124,7 +124,7 @@ def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[s
     numbers = {name: np.array(rows[name], dtype=np.int32) for name in ("log", "frame", "first", "last", "ego")}
     return numbers | {
         "pose": np.array(rows["pose"], dtype=np.float64).reshape(count, 3),
-        "ego_current_state": np.array(rows["ego_current_state"], dtype=np.float32).reshape(count, -1),
+        "ego_current_state": np.array(rows["ego_current_state"], dtype=np.float32).reshape(count, len(EgoColumn)),
         "ego_agent_future": np.array(rows["ego_agent_future"], dtype=np.float32).reshape(count, FUTURE, 3),
         "route": blocks.values,
         "route_offsets": blocks.offsets,
@@ -270,3 +270,7 @@ class LogSamples:
         self, batch: int, generator: torch.Generator | None = None, drop_last: bool = True
     ) -> Iterator[Scene]:
         return iter_batches(self, batch, generator, drop_last)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the path and maps the files itself."""
+        return LogSamples, (self.path, self.config)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -89,6 +89,10 @@ class SampleStore:
         self, batch: int, generator: torch.Generator | None = None, drop_last: bool = True
     ) -> Iterator[Scene]:
         return iter_batches(self, batch, generator, drop_last)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the path and maps the files itself."""
+        return SampleStore, (self.path,)
 
 
 class SampleWriter:
@@ -169,7 +173,7 @@ def shard_name(number: int) -> str:
     return f"shard-{number:05d}.safetensors"
 
 
-def read_manifest(path: Path, wanted: str, version: int) -> dict:
+def read_manifest(path: Path, wanted: str, version: int) -> dict[str, Any]:
     """The manifest of a finished store; BadInput says what else the folder is."""
     try:
         manifest = json.loads((path / MANIFEST).read_text())

@@ -1,0 +1,139 @@
+"""Samples kept as logs: what is read equals what the log gives."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from radp.runs.errors import BadInput
+from radp.scenario import Scenario
+from radp.scenario.store import ScenarioStore, ScenarioWriter
+from radp.scenario.synthetic import make_scenario
+from radp.scene.as_ego import as_ego, longest_run, possible_egos
+from radp.scene.builder import SceneConfig, scenes_from_log
+from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.scene.samples import MANIFEST, shard_name
+from radp.scene.scene import Scene
+
+CHOICE = SampleChoice(stride=15, logs_per_shard=2)
+
+
+def with_gaps(scenario: Scenario) -> Scenario:
+    """Some vehicles appear late, so that their windows differ from the log's."""
+    valid = scenario.tracks.valid.copy()
+    valid[::3, :12] = False
+    valid[1::4, 150:] = False
+    state = np.where(valid[..., None], scenario.tracks.state, 0.0)
+    return replace(scenario, tracks=replace(scenario.tracks, valid=valid, state=state))
+
+
+@pytest.fixture(scope="module")
+def logs() -> list[Scenario]:
+    return [with_gaps(make_scenario(seed, agents=12)) for seed in range(5)]
+
+
+@pytest.fixture(scope="module")
+def samples(logs, tmp_path_factory) -> LogSamples:
+    return write_log_samples(tmp_path_factory.mktemp("samples"), logs, CHOICE)
+
+
+def from_log(scenario: Scenario, ego: int, frame: int, config: SceneConfig) -> Scene:
+    if ego == len(scenario.tracks):
+        return scenes_from_log(scenario, [frame], config)
+    first = longest_run(scenario.tracks.valid[ego]).start
+    return scenes_from_log(as_ego(scenario, scenario.tracks.ids[ego]), [frame - first], config)
+
+
+@pytest.mark.parametrize("order", ["lanes", "driving"])
+def test_samples_equal_the_log_bit_for_bit(samples, logs, order):
+    config = SceneConfig(route_order=order)
+    opened = LogSamples.open(samples.path, config)
+    rows = list(range(0, len(opened), 7))
+    scene = opened.read(rows)
+    scene.validate()
+    for b, row in enumerate(rows):
+        wanted = from_log(logs[opened.log[row]], int(opened.ego[row]), int(opened.frame[row]), config)
+        for name, value in wanted.items():
+            assert torch.equal(getattr(scene, name)[b : b + 1], value), (row, name)
+
+
+def test_batch_does_not_matter(samples):
+    rows = torch.randperm(len(samples), generator=torch.Generator().manual_seed(0))[:40].tolist()
+    together = pickle.loads(pickle.dumps(samples)).read(rows)
+    for name, value in Scene.cat([samples.read([row]) for row in rows]).items():
+        assert torch.equal(getattr(together, name), value), name
+
+
+def test_every_possible_ego_and_frame_is_taken_once(samples, logs):
+    pairs = list(zip(samples.log.tolist(), samples.ego.tolist(), samples.frame.tolist()))
+    assert len(set(pairs)) == len(pairs) == len(samples)
+    for i, scenario in enumerate(logs):
+        wanted = {scenario.tracks.ids.index(name) for name in possible_egos(scenario, 101)} | {len(scenario.tracks)}
+        assert {ego for log, ego, _ in pairs if log == i} == wanted
+    for log, ego, frame in pairs:
+        valid = logs[log].tracks.valid
+        assert ego == len(valid) or valid[ego, frame - 20 : frame + 81].sum() == 101
+    assert samples.kinds().tolist() == [logs[log].kind for log in samples.log]
+
+
+def test_fewer_egos(logs, tmp_path):
+    few = write_log_samples(tmp_path / "few", logs[:2], SampleChoice(other_egos=3))
+    assert all(len(set(few.ego[few.log == i])) == 4 for i in range(2))
+    none = write_log_samples(tmp_path / "none", logs[:2], SampleChoice(other_egos=0))
+    assert none.ego.tolist() == [len(logs[log].tracks) for log in none.log]
+
+
+def test_maps_are_kept_once_and_killed_runs_go_on(logs, samples, tmp_path):
+    def digest(path) -> dict[str, str]:
+        return {
+            str(f.relative_to(path)): hashlib.sha256(f.read_bytes()).hexdigest() for f in path.rglob("*") if f.is_file()
+        }
+
+    whole = digest(samples.path)
+    assert sum(name.startswith("maps") for name in whole) == len({id(scenario.map) for scenario in logs})
+    begun = tmp_path / "begun"
+    write_log_samples(begun, logs, CHOICE)
+    (begun / MANIFEST).unlink()
+    (begun / shard_name(1)).unlink()
+    kept = (begun / shard_name(0)).stat().st_mtime_ns
+    write_log_samples(begun, logs, CHOICE)
+    assert digest(begun) == whole and (begun / shard_name(0)).stat().st_mtime_ns == kept
+    (begun / MANIFEST).unlink()
+    with pytest.raises(BadInput, match="other settings"):
+        write_log_samples(begun, logs, SampleChoice(stride=3, logs_per_shard=2))
+
+
+def test_from_a_store_of_scenarios(logs, samples, tmp_path):
+    with ScenarioWriter(tmp_path / "store") as writer:
+        for scenario in logs:
+            writer.add(scenario)
+    stored = write_log_samples(tmp_path / "samples", ScenarioStore.open(tmp_path / "store"), CHOICE)
+    assert len(stored) == len(samples)
+    for name, value in samples.read([0, 30, 60]).items():
+        assert torch.equal(getattr(stored.read([0, 30, 60]), name), value)
+
+
+@pytest.mark.slow
+def test_several_processes_write_the_same(logs, samples, tmp_path):
+    spread = write_log_samples(tmp_path / "spread", logs, CHOICE, workers=2)
+    for file in samples.path.rglob("*.safetensors"):
+        assert (spread.path / file.relative_to(samples.path)).read_bytes() == file.read_bytes()
+
+
+def test_a_log_that_fails_is_named(tmp_path, logs):
+    bad = replace(logs[0], time_us=logs[0].time_us * 3)
+    with pytest.raises(BadInput, match=r"0\.300 s apart"):
+        write_log_samples(tmp_path / "bad", [logs[1], bad], CHOICE)
+    with pytest.raises(BadInput, match="no finished store"):
+        LogSamples.open(tmp_path / "bad")
+
+
+def test_a_log_too_short_for_samples(tmp_path):
+    short = make_scenario(0, agents=3, frames=60)
+    samples = write_log_samples(tmp_path / "s", [short], CHOICE)
+    assert len(samples) == 0 and list(samples.iter_batches(4)) == []

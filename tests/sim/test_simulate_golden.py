@@ -60,11 +60,16 @@ def assert_same_ego(rollout: Rollout, golden: dict) -> None:
     np.testing.assert_allclose(gap_of(rollout.ego, ego, Ego.HEADING), 0.0, atol=EGO_TOLERANCE)
 
 
+def position(ids: tuple[str, ...], name: str) -> int:
+    """Of an agent; the published program shortens the names of some replayed objects ("t002" -> "002")."""
+    found = [i for i, own in enumerate(ids) if own == name] or [i for i, own in enumerate(ids) if own.endswith(name)]
+    assert len(found) == 1, f"agent {name!r} is missing or not unique among {ids}"
+    return found[0]
+
+
 def agent_gap(ours: Tracks, theirs: Tracks) -> np.ndarray:
     """(S,) largest difference of any agent in each sample; infinite where different agents exist."""
-    where = {name: i for i, name in enumerate(ours.ids)}
-    rows = [where.get(name, -1) for name in theirs.ids]
-    assert -1 not in rows, f"missing agents: {[n for n, row in zip(theirs.ids, rows) if row < 0]}"
+    rows = [position(ours.ids, name) for name in theirs.ids]
     extra = [i for i in range(len(ours)) if i not in rows and ours.valid[i].any()]
     assert not extra, f"agents that should not exist: {[ours.ids[i] for i in extra]}"
     np.testing.assert_array_equal(ours.type[rows], theirs.type)

@@ -23,9 +23,9 @@ def agent_model(mode: str) -> Callable[[Sequence[Scenario]], AgentModel]:
     """The agents of a mode."""
     if mode == "nonreactive":
         return ReplayAgents
-    from radp.sim.agents.idm import IDMAgents  # compiles kernels that replay does not need
+    from radp.sim.agents.idm import IdmAgents  # compiles kernels that replay does not need
 
-    return IDMAgents
+    return IdmAgents
 
 
 class Driver(Protocol):

@@ -62,7 +62,11 @@ def bench_data(samples: int = 2048) -> dict[str, Any]:
                 writer.append(scene)
                 names = [f"{first + i:06d}" for i in range(len(scene))]
                 write_npz(root / "npz", scene, ["synthetic"] * len(scene), names)
-        sources = {"npz": _BareNpz(root / "npz"), "store": SampleStore.open(root / "store"), "logs": logs}
+        sources: dict[str, Samples] = {
+            "npz": _BareNpz(root / "npz"),
+            "store": SampleStore.open(root / "store"),
+            "logs": logs,
+        }
         rates = {name: _read_rate(source) for name, source in sources.items()}
         return {
             "samples_per_s_store": rates["store"],

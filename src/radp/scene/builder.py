@@ -208,7 +208,7 @@ def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneCon
         moment.states, moment.valid, moment.types, moment.sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
         arrays["neighbor_agents_past"][b], arrays["static_objects"][b],
     )  # fmt: skip
-    if moment.future_states is not None:
+    if moment.future_states is not None and moment.future_valid is not None:
         write_futures(chosen, moment.future_states, moment.future_valid, pose, arrays["neighbor_agents_future"][b])
     if not len(table):
         return

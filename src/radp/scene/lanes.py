@@ -38,7 +38,7 @@ class LaneTable:
     neighbors: np.ndarray  # (L, 2) left, right; -1 = none
     members: np.ndarray  # lane indices of each roadblock, member_offsets (R+1,)
     member_offsets: np.ndarray
-    corrected_routes: dict[tuple, np.ndarray] = field(default_factory=dict, repr=False)  # what `route_lanes` remembers
+    corrected_routes: dict[tuple, np.ndarray] = field(default_factory=dict, init=False, repr=False)  # a memory
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -1,0 +1,148 @@
+"""Training the attribution head on cached teacher pressures (Eq. 12, appendix C.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import smooth_l1_loss, softplus
+
+from radp.attribution.cache import Cache, PlannerState
+from radp.model.head import AttributionHead, HeadConfig, save_head
+from radp.runs.folder import RunFolder
+from radp.training.loop import LoopConfig, fit
+
+HUBER = 0.2
+RANK_WEIGHT, RANK_TEMPERATURE, RANK_MARGIN = 0.2, 0.2, 0.05
+
+
+@dataclass(frozen=True)
+class Tail:
+    """How samples with high pressure of a rule are favoured: drawn more often, and weighted in the regression."""
+
+    percentile: float
+    draw: float
+    weight: float
+    of_positive: bool = False  # percentile of the positive pressures only
+
+
+TAILS = {"collision": Tail(75.0, 3.0, 2.0, of_positive=True), "lane": Tail(85.0, 1.5, 1.0)}
+OTHER_TAIL = Tail(85.0, 1.5, 1.25)
+
+
+@dataclass(frozen=True)
+class HeadTraining:
+    """The paper's settings; one epoch is as many draws as there are samples."""
+
+    epochs: int = 50
+    batch: int = 512
+    lr: float = 1e-4
+    weight_decay: float = 1e-4
+    seed: int = 3407
+    rank_weight: float = RANK_WEIGHT
+
+    def loop(self, samples: int) -> LoopConfig:
+        steps = max(1, samples // self.batch)
+        return LoopConfig(
+            steps=self.epochs * steps, batch=self.batch, lr=self.lr, weight_decay=self.weight_decay, warmup=0,
+            schedule="constant", ema=0.999, seed=self.seed, save_every=5 * steps, validate_every=5 * steps,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Favour:
+    """Thresholds of the tails on one cache: which rows are drawn how often, and what a pressure weighs."""
+
+    threshold: np.ndarray  # (M,)
+    weight: np.ndarray  # (M,) of pressures above it
+    draw: np.ndarray = field(repr=False)  # (N,) relative frequency of each row
+
+    @classmethod
+    def of(cls, pressure: np.ndarray, rules: tuple[str, ...]) -> Favour:
+        """pressure (N, M). A row above several thresholds is drawn as often as the largest factor says."""
+        draw, threshold, weight = np.ones(len(pressure)), [], []
+        for i, rule in enumerate(rules):
+            tail = TAILS.get(rule, OTHER_TAIL)
+            values = pressure[:, i][pressure[:, i] > 0] if tail.of_positive else pressure[:, i]
+            level = float(np.percentile(values, tail.percentile)) if len(values) else np.inf
+            draw = np.where(pressure[:, i] > level, np.maximum(draw, tail.draw), draw)
+            threshold.append(level)
+            weight.append(tail.weight)
+        return cls(np.array(threshold), np.array(weight), draw)
+
+
+def head_loss(
+    told: Tensor, teacher: Tensor, threshold: Tensor, weight: Tensor, rank_weight: float
+) -> tuple[Tensor, Tensor]:
+    """(B, M) each -> regression and weighted ranking terms: weighted Smooth-L1, and pairs of one batch in order."""
+    weights = torch.where(teacher > threshold, weight, torch.ones_like(weight))
+    regression = (weights * smooth_l1_loss(told, teacher, beta=HUBER, reduction="none")).mean()
+    return regression, rank_weight * ranking_loss(told, teacher)
+
+
+def ranking_loss(told: Tensor, teacher: Tensor) -> Tensor:
+    """Mean over pairs (j, k) and rules with A_j > A_k + 0.05 of softplus(-(a_j - a_k) / 0.2); 0 if there is none."""
+    wanted = teacher.unsqueeze(1) - teacher.unsqueeze(0)  # (B, B, M)
+    pairs = wanted > RANK_MARGIN
+    gap = (told.unsqueeze(1) - told.unsqueeze(0))[pairs]
+    return softplus(-gap / RANK_TEMPERATURE).mean() if gap.numel() else told.sum() * 0.0
+
+
+class HeadTask:
+    """The head on one cache; the planner is not here at all, so nothing of it can move."""
+
+    memory = None
+
+    def __init__(self, config: HeadTraining, cache: Cache, validation: Cache | None, heads: int) -> None:
+        self.config, self.cache, self.validation = config, cache, validation
+        width = cache.read(np.zeros(1, dtype=np.int64))[0].ego_token.shape[-1]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.model = AttributionHead(HeadConfig(width, cache.rules, heads))
+        self.favour = Favour.of(cache.pressure, cache.rules)
+        self.threshold = torch.from_numpy(self.favour.threshold).float()
+        self.weight = torch.from_numpy(self.favour.weight).float()
+        self.odds = self.favour.draw / self.favour.draw.sum()
+
+    def batch(self, step: int, rank: int, processes: int) -> tuple[PlannerState, Tensor]:
+        share = self.config.batch // processes
+        draw = np.random.default_rng([self.config.seed, step, rank])
+        return self.cache.read(draw.choice(len(self.cache), size=share, p=self.odds))
+
+    def loss(
+        self, model: nn.Module, batch: tuple[PlannerState, Tensor], generator: torch.Generator
+    ) -> tuple[Tensor, dict[str, float]]:
+        state, teacher = batch
+        told = model(state.ego_token, state.features, state.scene, state.padded)
+        regression, ranking = head_loss(told, teacher, self.threshold, self.weight, self.config.rank_weight)
+        return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
+
+    @torch.no_grad()
+    def validate(self, model: nn.Module, step: int) -> dict[str, float]:
+        from scipy.stats import spearmanr
+
+        cache = self.validation or self.cache
+        rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
+        told = torch.cat([model(s.ego_token, s.features, s.scene, s.padded) for s, _ in map(cache.read, rows)]).numpy()
+        teacher = cache.pressure
+        rho = [float(spearmanr(told[:, i], teacher[:, i]).statistic) for i in range(teacher.shape[1])]
+        return {
+            "mae": float(np.abs(told - teacher).mean()),
+            "top1": float((told.argmax(1) == teacher.argmax(1)).mean()),
+            "macro_spearman": float(np.nanmean(rho)),
+            **{f"spearman/{rule}": value for rule, value in zip(cache.rules, rho)},
+        }
+
+
+def train_head(
+    config: HeadTraining, folder: RunFolder, cache: Cache, validation: Cache | None = None, heads: int = 6
+) -> Path:
+    """Train on the cache and write head.safetensors and head.json to FOLDER/head; returns that path."""
+    task = HeadTask(config, cache, validation, heads)
+    head = fit(task, config.loop(len(cache)), folder)
+    target = folder.path / "head"
+    save_head(head, target, {"run": folder.config, "cache": cache.about})  # type: ignore[arg-type]
+    return target

@@ -23,7 +23,10 @@ SIMPLE = 0.01  # [m] tolerance of simplified outlines
 
 def outline(shape: BaseGeometry) -> list[np.ndarray]:
     """Rings of a shape after closing slivers and small holes."""
-    closed = shape.buffer(CLOSE, join_style="mitre").buffer(-CLOSE, join_style="mitre").simplify(SIMPLE)
+    closed = shape
+    for width in (CLOSE, -2 * CLOSE, CLOSE):  # closes slivers, then takes off whiskers
+        closed = closed.buffer(width, join_style="mitre")
+    closed = closed.simplify(SIMPLE)
     rings = []
     for part in shapely.get_parts(closed):
         if part.area < SPECK:

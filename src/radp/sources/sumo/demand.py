@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from radp.sources.sumo.road import Road
-from radp.sources.sumo.vehicles import CATEGORIES, IGNORER, RED_RUNNER, VehicleType, draw_types
+from radp.sources.sumo.vehicles import CATEGORIES, PEOPLE, SPECIAL, VehicleType, draw_types
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Traffic:
     per_lane: float = 0.05  # vehicles per entering lane
     persons: float = 0.006  # people per sidewalk
     jaywalkers: float = 0.05  # people per unmarked crossing
-    kerb_stops: float = 0.3  # stops per kerb lane and 10 s
+    kerb_stops: float = 0.04  # stops per kerb lane
     red_runners: float = 0.03  # share of cars
     ignorers: float = 0.03  # share of cars
     double_parked: float = 0.0  # vans per 100 m of lane on edges with a parking strip
@@ -33,81 +33,116 @@ class Demand:
     types: dict[str, VehicleType]
 
 
+@dataclass(frozen=True)
+class _Writer:
+    """Everything that the parts of a demand have in common; `rows` are (time, element), `chosen` id -> type."""
+
+    road: Road
+    traffic: Traffic
+    seconds: float
+    types: dict[str, VehicleType]
+    rng: np.random.Generator
+    rows: list[tuple[float, ET.Element]] = field(default_factory=list)
+    chosen: dict[str, VehicleType] = field(default_factory=dict)
+
+    def times(self, rate: float) -> list[float]:
+        """Poisson arrivals."""
+        count = self.rng.poisson(rate * self.seconds)
+        return sorted(self.rng.uniform(0, self.seconds, count).round(1).tolist())
+
+    def of_category(self, category: str) -> VehicleType:
+        """Any variant of a category that has no special manners."""
+        usual = [t for t in self.types.values() if t.category == category and t.name not in SPECIAL]
+        return usual[self.rng.integers(len(usual))]
+
+    def trip(self, name: str, time: float, kind: VehicleType, start: str, end: str, **attributes: str) -> ET.Element:
+        """Add a trip."""
+        values = {"id": name, "type": kind.name, "depart": f"{time:.1f}", "from": start, "to": end}
+        element = ET.Element("trip", values | {"departLane": "best", "departSpeed": "desired"} | attributes)
+        self.rows.append((time, element))
+        self.chosen[name] = kind
+        return element
+
+    def any_end(self, start: str) -> str | None:
+        """An edge where a trip from `start` may leave the network, not back the way it came."""
+        ends = [end for end in self.road.fringe_out if end in self.road.reachable(start)]
+        ends = [end for end in ends if not self.road.same_fringe(start, end)]
+        return str(self.rng.choice(ends)) if ends else None
+
+
 def write_demand(road: Road, traffic: Traffic, seconds: float, rng: np.random.Generator, folder: Path) -> Demand:
     """Write the route file of a run that lasts `seconds`."""
-    types = draw_types(rng, {"redrunner": RED_RUNNER, "ignorer": IGNORER})
-    rows: list[tuple[float, ET.Element]] = []
-    chosen: dict[str, VehicleType] = {}
-    for time, element, kind in [
-        *_trips(road, traffic, seconds, types, rng),
-        *_kerb_trips(road, traffic, seconds, types, rng),
-    ]:
-        rows.append((time, element))
-        chosen[element.attrib["id"]] = kind
-    rows += _people(road, traffic, seconds, rng)
+    types = draw_types(rng, SPECIAL)
+    writer = _Writer(road, traffic, seconds, {t.name: t for t in types}, rng)
+    _through_traffic(writer)
+    _kerb_stops(writer)
+    _double_parked(writer)
+    _people(writer)
     root = ET.Element("routes")
     for kind in types:
         ET.SubElement(root, "vType", {"id": kind.name, **kind.attributes})
-    ET.SubElement(root, "vType", {"id": "walker", "vClass": "pedestrian", "speedFactor": "normc(1,0.15,0.6,1.4)"})
-    jay = {"jmIgnoreFoeProb": "1", "jmIgnoreFoeSpeed": "30"}
-    ET.SubElement(root, "vType", {"id": "jaywalker", "vClass": "pedestrian", "speedFactor": "1.2"} | jay)
-    for _, element in sorted(rows, key=lambda row: (row[0], row[1].attrib["id"])):
+    for name, manners in PEOPLE.items():
+        ET.SubElement(root, "vType", {"id": name, "vClass": "pedestrian", **manners})
+    for _, element in sorted(writer.rows, key=lambda row: (row[0], row[1].attrib["id"])):
         root.append(element)
     file = folder / "demand.rou.xml"
     ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
-    return Demand(file, chosen)
+    return Demand(file, writer.chosen)
 
 
-def _poisson(rate: float, seconds: float, rng: np.random.Generator) -> list[float]:
-    return sorted(rng.uniform(0, seconds, rng.poisson(rate * seconds)).round(1).tolist())
-
-
-def _trips(
-    road: Road, traffic: Traffic, seconds: float, types: list[VehicleType], rng: np.random.Generator
-) -> list[tuple[float, ET.Element, VehicleType]]:
-    """Trips between fringes, never back the way they came."""
-    regular = {
-        name: [t for t in types if t.category == name and t.name not in ("redrunner", "ignorer")] for name in CATEGORIES
-    }
-    special = {t.name: t for t in types if t.name in ("redrunner", "ignorer")}
+def _through_traffic(writer: _Writer) -> None:
+    """Trips between fringes; a few drivers run red lights or ignore the right of way."""
+    traffic, rng = writer.traffic, writer.rng
     shares = np.array([category.share for category in CATEGORIES.values()])
-    out = []
-    for edge in road.fringe_in:
-        lanes = sum(1 for lane in road.map.lane_ids if lane.rsplit("_", 1)[0] == edge)
-        targets = [t for t in road.fringe_out if t in road.reachable[edge] and not road.same_fringe(edge, t)]
-        for k, time in enumerate(_poisson(traffic.per_lane * lanes, seconds, rng) if targets else []):
+    for edge in writer.road.fringe_in:
+        for k, time in enumerate(writer.times(traffic.per_lane * writer.road.lane_count(edge))):
             category = str(rng.choice(list(CATEGORIES), p=shares / shares.sum()))
-            kind = regular[category][rng.integers(len(regular[category]))]
-            manners = rng.random()
+            kind, manners, end = writer.of_category(category), rng.random(), writer.any_end(edge)
             if category in ("car", "suv") and manners < traffic.red_runners + traffic.ignorers:
-                kind = special["redrunner" if manners < traffic.red_runners else "ignorer"]
-            out.append((time, _trip(f"{edge}.{k}", time, kind, edge, str(rng.choice(targets))), kind))
-    return out
+                kind = writer.types["redrunner" if manners < traffic.red_runners else "ignorer"]
+            if end is not None:
+                writer.trip(f"{edge}.{k}", time, kind, edge, end)
 
 
-def _trip(name: str, time: float, kind: VehicleType, start: str, end: str) -> ET.Element:
-    return ET.Element(
-        "trip",
-        {"id": name, "type": kind.name, "depart": f"{time:.1f}", "from": start, "to": end, "departLane": "best",
-         "departSpeed": "desired"},
-    )  # fmt: skip
-
-
-def _kerb_trips(
-    road: Road, traffic: Traffic, seconds: float, types: list[VehicleType], rng: np.random.Generator
-) -> list[tuple[float, ET.Element, VehicleType]]:
+def _kerb_stops(writer: _Writer) -> None:
     """Taxis, delivery vans and buses that stop in a kerb lane for 8 to 30 s."""
-    return []
+    road, rng = writer.road, writer.rng
+    for lane in road.kerb_lanes:
+        edge, length = lane.rsplit("_", 1)[0], road.edge_length[lane.rsplit("_", 1)[0]]
+        starts = [start for start in road.fringe_in if edge in road.reachable(start)]
+        ends = [end for end in road.fringe_out if end in road.reachable(edge)]
+        for k, time in enumerate(writer.times(writer.traffic.kerb_stops) if starts and ends else []):
+            kind = writer.types[str(rng.choice(["taxi", "delivery", "kerbbus"], p=[0.6, 0.3, 0.1]))]
+            trip = writer.trip(f"kerb.{lane}.{k}", time, kind, str(rng.choice(starts)), str(rng.choice(ends)), via=edge)
+            spot = rng.uniform(kind.length + 12, max(length - 18, kind.length + 14))
+            values = {"lane": lane, "endPos": f"{spot:.1f}", "duration": f"{rng.uniform(8, 30):.0f}"}
+            ET.SubElement(trip, "stop", values)
 
 
-def _people(road: Road, traffic: Traffic, seconds: float, rng: np.random.Generator) -> list[tuple[float, ET.Element]]:
-    """Walks between pavements."""
-    out = []
-    for edge in road.sidewalks:
-        near = road.near_sidewalks[edge]
-        for k, time in enumerate(_poisson(traffic.persons, seconds, rng) if near else []):
-            person = ET.Element("person", {"id": f"p.{edge}.{k}", "type": "walker", "depart": f"{time:.1f}"})
+def _double_parked(writer: _Writer) -> None:
+    """Vans that stand at the right of a driving lane, in the second row beside a parking strip."""
+    road, rng, kind = writer.road, writer.rng, writer.types["doubleparked"]
+    for lane in road.parking_beside:
+        edge = lane.rsplit("_", 1)[0]
+        length = road.edge_length[edge]
+        ends = [end for end in road.fringe_out if end in road.reachable(edge)]
+        count = rng.poisson(writer.traffic.double_parked * length / 100) if length > 60 and ends else 0
+        for k, spot in enumerate(sorted(rng.uniform(25, length - 25, min(count, 2)))):
+            place = {"departPos": f"{spot:.1f}", "departSpeed": "0", "departPosLat": "right"}
+            trip = writer.trip(f"double.{lane}.{k}", 0.0, kind, edge, str(rng.choice(ends)), **place)
+            ET.SubElement(trip, "stop", {"lane": lane, "endPos": f"{spot + 0.5:.1f}", "duration": "10000"})
+
+
+def _people(writer: _Writer) -> None:
+    """Walks between pavements, and people who cross where no crosswalk is."""
+    road, rng = writer.road, writer.rng
+    walks = [("walker", edge, writer.traffic.persons, road.near_sidewalks[edge]) for edge in road.sidewalks]
+    for crossing in road.jaywalks:
+        edges = [e for e in road.sidewalks if crossing.rsplit("_", 1)[0][1:] in road.edge_nodes[e]]
+        walks += [("jaywalker", edge, writer.traffic.jaywalkers / len(edges), road.across(edge)) for edge in edges]
+    for kind, edge, rate, near in walks:
+        for k, time in enumerate(writer.times(rate) if near else []):
+            person = ET.Element("person", {"id": f"{kind}.{edge}.{k}", "type": kind, "depart": f"{time:.1f}"})
             person.set("departPos", "random")
             ET.SubElement(person, "walk", {"from": edge, "to": str(rng.choice(near)), "arrivalPos": "random"})
-            out.append((time, person))
-    return out
+            writer.rows.append((time, person))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +18,13 @@ PARKING_WIDTH = 2.4
 KERB_CLASSES = "taxi delivery bus"  # who may stop in a kerb lane; through traffic may not use it
 DENSITY = 6.0  # [m] between shape points when a network is bent
 
-BUILD = [
-    "--no-turnarounds",
-    "--junctions.internal-link-detail",
-    "30",
-    "--junctions.corner-detail",
-    "8",
-    "--precision",
-    "4",
-    "--junctions.limit-turn-speed",
-    "1.5",
-    "--walkingareas",
-]
+BUILD = (
+    *("--no-turnarounds", "--walkingareas"),
+    *("--junctions.internal-link-detail", "30"),  # smooth joints
+    *("--junctions.corner-detail", "8"),
+    *("--junctions.limit-turn-speed", "1.5"),
+    *("--precision", "4"),
+)
 
 Warp = Callable[[np.ndarray], np.ndarray]
 
@@ -57,6 +53,11 @@ class PlainNet:
         values = {"id": name, "x": f"{xy[0]:.4f}", "y": f"{xy[1]:.4f}", "type": kind}
         ET.SubElement(self.nodes, "node", values | _text(attributes))
 
+    def place(self, name: str) -> np.ndarray:
+        """(2,) where a node is."""
+        node = next(n for n in self.nodes.iter("node") if n.get("id") == name)
+        return np.array([float(node.attrib["x"]), float(node.attrib["y"])])
+
     def edge(
         self,
         name: str,
@@ -73,7 +74,7 @@ class PlainNet:
         width: float = LANE_WIDTH,
         **attributes: object,
     ) -> None:
-        """One direction of a road. From the right: sidewalk, parking strip or kerb lane, bicycle lane, driving lanes."""
+        """One direction of a road. From the right: sidewalk, parking strip, kerb lane, bicycle lane, driving lanes."""
         extra: list[dict[str, object]] = []
         if sidewalk:
             extra.append({"allow": "pedestrian", "width": SIDEWALK_WIDTH})
@@ -94,17 +95,15 @@ class PlainNet:
 
     def first_driving_lane(self, name: str) -> int:
         """Index of the right-most lane for cars."""
-        element = next(e for e in self.edges.iter("edge") if e.get("id") == name)
-        return next(
-            i
-            for i, lane in enumerate(element.iter("lane"))
-            if "disallow" in lane.attrib and lane.get("disallow") != "all"
-        )
+        lanes = list(self._edge(name).iter("lane"))
+        return next(i for i, lane in enumerate(lanes) if lane.get("disallow", "all") != "all")
 
     def driving_lanes(self, name: str) -> int:
         """Number of lanes for cars."""
-        element = next(e for e in self.edges.iter("edge") if e.get("id") == name)
-        return int(element.attrib["numLanes"]) - self.first_driving_lane(name)
+        return int(self._edge(name).attrib["numLanes"]) - self.first_driving_lane(name)
+
+    def _edge(self, name: str) -> ET.Element:
+        return next(e for e in self.edges.iter("edge") if e.get("id") == name)
 
     def connect(self, start: str, end: str, pairs: Sequence[tuple[int, int]], **attributes: object) -> None:
         """Connections of driving lanes, counted from the right-most driving lane of either edge."""
@@ -112,6 +111,15 @@ class PlainNet:
         for a, b in pairs:
             values = {"from": start, "to": end, "fromLane": base_start + a, "toLane": base_end + b}
             ET.SubElement(self.connections, "connection", _text(values | attributes))
+
+    def forbid(self, source: str, target: str) -> None:
+        """Take out the connection between two lanes."""
+        (start, a), (end, b) = source.rsplit("_", 1), target.rsplit("_", 1)
+        values = {"from": start, "to": end, "fromLane": a, "toLane": b}
+        for element in list(self.connections):
+            if element.tag == "connection" and values.items() <= element.attrib.items():
+                self.connections.remove(element)
+        ET.SubElement(self.connections, "delete", values)
 
     def crossing(self, node: str, edges: Sequence[str], priority: bool = True, width: float = 4.0) -> None:
         """A pedestrian crossing over the given edges at a node."""
@@ -149,7 +157,7 @@ class PlainNet:
 def densify(points: np.ndarray, step: float) -> np.ndarray:
     """(P, 2) -> (Q, 2): the same polyline with no segment longer than `step`; corners stay."""
     rows = [points[:1]]
-    for a, b in zip(points[:-1], points[1:]):
+    for a, b in pairwise(points):
         count = max(1, int(np.ceil(np.hypot(*(b - a)) / step)))
         rows.append(a + (b - a) * np.linspace(0, 1, count + 1)[1:, None])
     return np.concatenate(rows)

@@ -14,23 +14,11 @@ from radp.sources.sumo.programs import sumo_module
 from radp.sources.sumo.road import Road
 
 STEP = 0.1  # [s]
-OPTIONS = [
-    "--step-length",
-    "0.1",
-    "--lateral-resolution",
-    "0.8",
-    "--time-to-teleport",
-    "-1",
-    "--collision.action",
-    "warn",
-    "--collision.check-junctions",
-    "--default.speeddev",
-    "0.1",
-    "--ignore-route-errors",
-    "--no-step-log",
-    "--no-warnings",
-    "--duration-log.disable",
-]
+OPTIONS = (
+    *("--step-length", "0.1", "--lateral-resolution", "0.8", "--default.speeddev", "0.1"),
+    *("--time-to-teleport", "-1", "--collision.action", "warn", "--collision.check-junctions"),
+    *("--ignore-route-errors", "--no-step-log", "--no-warnings", "--duration-log.disable"),
+)
 LIGHTS = {"G": LightState.GREEN, "g": LightState.GREEN, "y": LightState.YELLOW, "Y": LightState.YELLOW,
           "r": LightState.RED, "u": LightState.RED, "s": LightState.RED}  # fmt: skip
 

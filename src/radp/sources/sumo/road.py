@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from radp.sources.sumo import areas
 from radp.sources.sumo.lanes import Connector, LaneLine, car_lanes, lay_connectors, lay_lanes, shape_of, speed_caps
 from radp.sources.sumo.programs import sumo_module
 
+OFF_ROAD = 0.15  # [m] a corner of the ego may be outside the drivable area
 JAYWALK = "jay"  # nodes with this prefix carry crossings that no map shows
 
 
@@ -46,6 +48,7 @@ class Road:
     fringe_out: tuple[str, ...]  # edges where it leaves
     kerb_lanes: tuple[str, ...]  # where vehicles stop to pick up and drop off
     kerb_areas: tuple[np.ndarray, ...]  # rings of kerb lane and the lane beside it
+    parking_beside: tuple[str, ...]  # driving lanes with a parking strip at their right
     parking_lines: tuple[np.ndarray, ...]  # centre lines of parking strips
     jaywalks: tuple[str, ...]  # crossing edges that the map does not show
     sidewalks: tuple[str, ...]  # edges with a sidewalk
@@ -78,25 +81,34 @@ class Road:
     def roadblocks_of(self, edges: Sequence[str]) -> tuple[str, ...]:
         """Edges of a trip -> roadblock ids: edge, connector, edge, ..."""
         blocks = [edges[0]]
-        for pair in zip(edges[:-1], edges[1:]):
+        for pair in pairwise(edges):
             blocks += [self._between[pair], pair[1]]
         return tuple(blocks)
 
     @cached_property
-    def reachable(self) -> dict[str, frozenset[str]]:
-        """Entering edge -> all edges a car can get to from there."""
-        onward: dict[str, set[str]] = {edge: set() for edge in self.edge_nodes}
-        for start, end in self._between:
-            onward[start].add(end)
-        out = {}
-        for edge in self.fringe_in:
-            seen, todo = {edge}, [edge]
-            while todo:
-                fresh = onward[todo.pop()] - seen
-                seen |= fresh
-                todo += fresh
-            out[edge] = frozenset(seen)
+    def _onward(self) -> dict[str, list[str]]:
+        out: dict[str, list[str]] = {edge: [] for edge in self.edge_nodes}
+        for start, end in sorted(self._between):
+            out[start].append(end)
         return out
+
+    def reachable(self, edge: str) -> frozenset[str]:
+        """All edges a car can get to from an edge, itself included."""
+        seen, todo = {edge}, [edge]
+        while todo:
+            fresh = [e for e in self._onward[todo.pop()] if e not in seen]
+            seen.update(fresh)
+            todo += fresh
+        return frozenset(seen)
+
+    def lane_count(self, edge: str) -> int:
+        """Lanes for cars."""
+        return len(self.map.lanes_of_roadblock[self.map.roadblocks.index[edge]])
+
+    def across(self, edge: str) -> list[str]:
+        """The other direction of the same stretch of street."""
+        there = self.edge_nodes[edge][::-1]
+        return [other for other in self.sidewalks if self.edge_nodes[other] == there]
 
     def same_fringe(self, entering: str, leaving: str) -> bool:
         """Whether two fringe edges are the two directions of one road."""
@@ -114,13 +126,13 @@ class Road:
 
     @cached_property
     def drivable_union(self) -> BaseGeometry:
-        """All of the map on which a car may stand, as one prepared shape."""
+        """All of the map on which a car may stand, with a margin of `OFF_ROAD`, as one prepared shape."""
         shapes = [
             shapely.make_valid(shapely.Polygon(rings[0], rings[1:]))
             for part in (self.map.drivable, self.map.intersections)
             for rings in (part.polygons[i] for i in range(len(part)))
         ]
-        union = shapely.unary_union(shapes)
+        union = shapely.unary_union(shapes).buffer(OFF_ROAD)
         shapely.prepare(union)
         return union
 
@@ -138,6 +150,7 @@ def read_road(net_file: Path, name: str) -> Road:
     road_map = _road_map(name, net, edges, lanes, connectors, [c for c in crossings if c not in jaywalks])
     beside = [lane for e in edges for lane in e.getLanes() if not lane.allows("passenger")]
     kerb = [lane for lane in beside if lane.allows("taxi")]
+    parking = [lane for lane in beside if not lane.getPermissions()]
     first = len(road_map) - len(connectors)
     return Road(
         map=road_map,
@@ -150,7 +163,8 @@ def read_road(net_file: Path, name: str) -> Road:
         fringe_out=tuple(e.getID() for e in edges if not any(car_lanes(o) for o in e.getOutgoing())),
         kerb_lanes=tuple(lane.getID() for lane in kerb),
         kerb_areas=tuple(areas.kerb_area(lane) for lane in kerb),
-        parking_lines=tuple(shape_of(lane) for lane in beside if not lane.getPermissions()),
+        parking_beside=tuple(lane.getEdge().getLanes()[lane.getIndex() + 1].getID() for lane in parking),
+        parking_lines=tuple(shape_of(lane) for lane in parking),
         jaywalks=jaywalks,
         sidewalks=tuple(e.getID() for e in edges if any(lane.allows("pedestrian") for lane in e.getLanes())),
     )

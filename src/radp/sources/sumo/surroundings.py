@@ -43,7 +43,7 @@ def look_around(ego: np.ndarray, itself: int, first: int, log) -> Surroundings: 
 def _look(ego, itself, state, valid, size, kind, crossing, out):  # type: ignore[no-untyped-def]
     mine, other = np.empty((4, 2)), np.empty((4, 2))
     for t in range(len(ego)):
-        x, y, heading, cx, cy = _center(ego[t])
+        heading, cx, cy = _center(ego[t])
         c, s = math.cos(heading), math.sin(heading)
         box_corners(cx, cy, heading, PACIFICA_LENGTH, PACIFICA_WIDTH, mine)
         out[t, 0], out[t, 6] = np.inf, np.inf
@@ -56,7 +56,7 @@ def _look(ego, itself, state, valid, size, kind, crossing, out):  # type: ignore
             lon, lat = c * dx + s * dy, -s * dx + c * dy
             gap = lon - PACIFICA_LENGTH / 2 - size[a, 0] / 2
             if kind[a] == PEDESTRIAN:
-                if crossing[a, t] and lon > 0.0 and abs(lat) < 7.0:
+                if crossing[a, t] == 1 and lon > 0.0 and abs(lat) < 7.0:
                     out[t, 6] = min(out[t, 6], math.hypot(lon - PACIFICA_LENGTH / 2, lat))
                 continue
             if kind[a] != VEHICLE:
@@ -79,7 +79,7 @@ PEDESTRIAN, VEHICLE = int(ObjectType.PEDESTRIAN), int(ObjectType.VEHICLE)
 @njit(cache=True, inline="always")
 def _center(ego):  # type: ignore[no-untyped-def]
     x, y, heading = ego[0], ego[1], ego[2]
-    return x, y, heading, x + TO_CENTER * math.cos(heading), y + TO_CENTER * math.sin(heading)
+    return heading, x + TO_CENTER * math.cos(heading), y + TO_CENTER * math.sin(heading)
 
 
 @njit(cache=True)
@@ -87,7 +87,7 @@ def first_overlap(ego, itself, state, valid, size, margin):  # type: ignore[no-u
     """Row of the first road user whose box touches the ego's, widened by `margin` on all sides; -1 when none does."""
     mine, other = np.empty((4, 2)), np.empty((4, 2))
     for t in range(len(ego)):
-        _, _, heading, cx, cy = _center(ego[t])
+        heading, cx, cy = _center(ego[t])
         box_corners(cx, cy, heading, PACIFICA_LENGTH + 2 * margin, PACIFICA_WIDTH + 2 * margin, mine)
         for a in range(len(state)):
             if a == itself or not valid[a, t]:

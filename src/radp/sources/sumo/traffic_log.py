@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from radp.geometry.lines import arc_length, headings, point_at, resample
 from radp.scenario import Box, ObjectType
 from radp.sources.sumo.demand import Demand
+from radp.sources.sumo.hazards import JAY, name_hazards
 from radp.sources.sumo.recording import Act, Recording, Trace
 from radp.sources.sumo.road import Road
 from radp.sources.sumo.smoothing import STEP, Motion, smooth_chord, smooth_drive, wrap
@@ -18,7 +19,7 @@ from radp.sources.sumo.vehicles import EGO_CATEGORIES, PERSON_SIZE
 
 LONG = 7.0  # [m] longer vehicles keep SUMO's chord pose
 WALK_SIGMA = 0.4  # [s]
-CROSSING_MARK = "_c"  # SUMO names crossing edges :node_c0
+CROSSWALK = 1  # value of `crossing`
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class TrafficLog:
     state: np.ndarray  # (A, T, 5) columns Box
     valid: np.ndarray  # (A, T) bool
     lane: np.ndarray  # (A, T) index of the lane of the front bumper in the map, -1 where none
-    crossing: np.ndarray  # (A, T) bool: a person on a crossing
+    crossing: np.ndarray  # (A, T) uint8: a person on a crosswalk (1) or on a crossing that no map shows (2)
+    manners: tuple[str, ...]  # name of the vehicle type, '' for others
     motion: dict[int, Motion]  # road users that may serve as ego
     route: dict[int, tuple[str, ...]]  # their trips: edges
     lights: np.ndarray  # (T, C) uint8
@@ -58,7 +60,8 @@ def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random
     parked = _parked_cars(road, rng)
     total, frames = len(vehicles) + len(parked) + len(people), recording.frames
     state, valid = np.zeros((total, frames, len(Box))), np.zeros((total, frames), dtype=bool)
-    lane, crossing = np.full((total, frames), -1, dtype=np.int32), np.zeros((total, frames), dtype=bool)
+    lane, crossing = np.full((total, frames), -1, dtype=np.int32), np.zeros((total, frames), dtype=np.uint8)
+    marks = dict.fromkeys(road.map.crosswalks.ids, CROSSWALK) | dict.fromkeys(road.jaywalks, JAY)
     motion: dict[int, Motion] = {}
     kinds = [demand.types[name] for name in vehicles]
     for i, name in enumerate(vehicles):
@@ -75,10 +78,10 @@ def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random
         trace = recording.people[name]
         span = slice(trace.first, trace.first + len(trace.lanes))
         state[i, span], valid[i, span] = _person_states(trace), True
-        crossing[i, span] = [CROSSING_MARK in road_name and road_name[0] == ":" for road_name in trace.lanes]
+        crossing[i, span] = [marks.get(edge, 0) for edge in trace.lanes]
     sizes = [(k.length, k.width, k.height) for k in kinds] + [size for _, size in parked] + [PERSON_SIZE] * len(people)
     types = [k.object_type for k in kinds] + [ObjectType.VEHICLE] * len(parked) + [ObjectType.PEDESTRIAN] * len(people)
-    return TrafficLog(
+    log = TrafficLog(
         ids=(*vehicles, *(f"parked.{i}" for i in range(len(parked))), *people),
         category=(*(k.category for k in kinds), *["parked"] * len(parked), *["person"] * len(people)),
         type=np.array(types, dtype=np.uint8),
@@ -87,11 +90,13 @@ def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random
         valid=valid,
         lane=lane,
         crossing=crossing,
+        manners=(*(k.name for k in kinds), *[""] * (len(parked) + len(people))),
         motion=motion,
         route={i: recording.vehicles[vehicles[i]].route for i in motion},
         lights=recording.lights,
-        acts=recording.acts,
+        acts=(),
     )
+    return replace(log, acts=name_hazards(recording.acts, log, road))
 
 
 def _vehicle_states(trace: Trace, length: float) -> tuple[np.ndarray, Motion | None]:

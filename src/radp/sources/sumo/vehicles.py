@@ -46,7 +46,9 @@ CATEGORIES = {
     "van": Category(0.05, (5.0, 5.6), (1.95, 2.1), (1.9, 2.3), tau=(0.9, 1.4)),
     "truck": Category(0.08, (8.4, 11.0), (2.4, 2.5), (3.0, 3.8), (1.0, 1.5), (0.9, 1.2), vehicle_class="truck"),
     "bus": Category(0.05, (11.5, 12.2), (2.5, 2.55), (3.0, 3.3), (1.1, 1.5), (0.9, 1.1), vehicle_class="bus"),
-    "motorcycle": Category(0.02, (2.0, 2.2), (0.8, 0.9), (1.4, 1.5), vehicle_class="motorcycle", type=ObjectType.BICYCLE),
+    "motorcycle": Category(
+        0.02, (2.0, 2.2), (0.8, 0.9), (1.4, 1.5), vehicle_class="motorcycle", type=ObjectType.BICYCLE
+    ),
     "bicycle": Category(
         0.06, (1.7, 1.9), (0.6, 0.7), (1.6, 1.8), (1.0, 1.4), (0.7, 1.0), (1.8, 2.2), "bicycle", ObjectType.BICYCLE,
         extra={"maxSpeed": "5.5", "latAlignment": "right"},
@@ -71,13 +73,24 @@ class VehicleType:
         return CATEGORIES[self.category].type
 
 
-def draw_types(rng: np.random.Generator, extras: dict[str, dict[str, str]] | None = None) -> list[VehicleType]:
-    """All variants of all categories, then one car per entry of `extras` (name -> attributes of its manners)."""
-    types = [
-        _draw(rng, f"{name}{i}", name, category.extra) for name, category in CATEGORIES.items()
-        for i in range(category.variants)
-    ]  # fmt: skip
-    return types + [_draw(rng, name, "car", attributes) for name, attributes in (extras or {}).items()]
+SPECIAL = {  # name -> category and manners of vehicles that exist for one purpose
+    "redrunner": ("car", RED_RUNNER),
+    "ignorer": ("car", IGNORER),
+    "taxi": ("car", {"vClass": "taxi"}),
+    "delivery": ("van", {"vClass": "delivery"}),
+    "kerbbus": ("bus", {}),
+    "doubleparked": ("van", {"latAlignment": "right"}),
+}
+PEOPLE = {
+    "walker": {"speedFactor": "normc(1,0.15,0.6,1.4)"},
+    "jaywalker": {"speedFactor": "1.2", "jmIgnoreFoeProb": "1", "jmIgnoreFoeSpeed": "30"},
+}
+
+
+def draw_types(rng: np.random.Generator, special: dict[str, tuple[str, dict[str, str]]]) -> list[VehicleType]:
+    """All variants of all categories, then the special ones."""
+    usual = [(f"{name}{i}", name, kind.extra) for name, kind in CATEGORIES.items() for i in range(kind.variants)]
+    return [_draw(rng, *row) for row in [*usual, *((name, *how) for name, how in special.items())]]
 
 
 def _draw(rng: np.random.Generator, name: str, category: str, extra: dict[str, str]) -> VehicleType:

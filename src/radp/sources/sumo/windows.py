@@ -11,6 +11,7 @@ import shapely
 from radp.geometry.lines import point_at, tangents
 from radp.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.sources.sumo.candidates import DRIVE, HISTORY, Candidate, EgoLog
+from radp.sources.sumo.hazards import REACH as HAZARD_REACH
 from radp.sources.sumo.recording import Act
 from radp.sources.sumo.road import Road
 from radp.sources.sumo.smoothing import STEP
@@ -18,7 +19,6 @@ from radp.sources.sumo.surroundings import first_overlap
 from radp.sources.sumo.traffic_log import TrafficLog
 
 CLEARANCE = 0.1  # [m] the ego's box keeps from everything
-OFF_ROAD = 0.15  # [m] a corner of the ego may be outside the drivable area
 ROUTE_BEYOND = 100.0  # [m] the trip goes on after the logged window
 ROUTE_SPARE = 50.0  # [m] the trip goes on after 15 s at the speed limit
 AGENT_REACH = {ObjectType.VEHICLE: 100.0, ObjectType.BICYCLE: 100.0, ObjectType.PEDESTRIAN: 60.0}  # [m] from the path
@@ -29,7 +29,6 @@ LIMITS = {Ego.AX: (-4.05, 2.40), Ego.AY: (-4.5, 4.5), Ego.YAW_RATE: (-0.95, 0.95
 HARDEST_BRAKE = -6.5  # [m/s^2] where a hazard is near
 JERK = 4.13  # [m/s^3]
 POP_UP = 50.0  # [m] no vehicle appears or vanishes closer to the ego than this
-HAZARD_REACH = 60.0  # [m] between the ego and who makes a hazard
 EGO_GRID = {
     Ego.HEADING: 4,
     Ego.YAW_RATE: 4,
@@ -70,7 +69,7 @@ def _is_near(act: Act, frames: slice, states: np.ndarray, log: TrafficLog, ego: 
         return True
     span, mine = slice(first, last + 1), slice(first - frames.start, last + 1 - frames.start)
     distance = np.hypot(*(log.state[row, span, :2] - states[mine, :2]).T)
-    return bool((log.valid[row, span] & (distance < HAZARD_REACH)).any())
+    return bool((log.valid[row, span] & (distance < HAZARD_REACH[act.kind])).any())
 
 
 def defect(window: Window, log: TrafficLog, road: Road) -> str:
@@ -85,7 +84,7 @@ def defect(window: Window, log: TrafficLog, road: Road) -> str:
         return reason
     if reason := _route_defect(window, log, road):
         return reason
-    inside = shapely.contains_xy(road.drivable_union.buffer(OFF_ROAD), *window.corners.reshape(-1, 2).T)
+    inside = shapely.contains_xy(road.drivable_union, *window.corners.reshape(-1, 2).T)
     if not inside.all():
         return "the ego leaves the road"
     others = log.state[:, window.frames], log.valid[:, window.frames]
@@ -124,9 +123,9 @@ def _route_defect(window: Window, log: TrafficLog, road: Road) -> str:
         return "the trip ends too soon"
     blocks = set(road.roadblocks_of(edges))
     for column, light in enumerate(road.lights):
-        if road.map.roadblocks.ids[road.map.roadblock[light.connector]] in blocks:
-            if not (log.lights[:, column] == LightState.GREEN).any():
-                return "a light on the way never turns green"
+        on_way = road.map.roadblocks.ids[road.map.roadblock[light.connector]] in blocks
+        if on_way and not (log.lights[:, column] == LightState.GREEN).any():
+            return "a light on the way never turns green"
     return ""
 
 

@@ -1,0 +1,171 @@
+"""Hazards at controlled rates: some are staged while the traffic runs, all are named from the log afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from radp.scenario import Box, LightState
+from radp.sources.sumo.programs import sumo_module
+from radp.sources.sumo.recording import STEP, Act, Trace
+from radp.sources.sumo.road import Road
+
+FIRST_ACT = 200  # frames before anything is staged: the network fills up
+DEFAULT_SPEED_MODE, NO_BRAKE_LIMIT = 31, 27
+DEFAULT_LANE_CHANGE, OBEY = 1621, 0
+REACH = {  # [m] between the ego and who makes the hazard
+    "red_light_runner": 40.0,
+    "right_of_way_ignored": 40.0,
+    "sudden_braking": 40.0,
+    "close_cut_in": 30.0,
+    "jaywalker": 40.0,
+    "stalled_vehicle": 60.0,
+}
+CUT_IN_GAP = (0.5, 8.0)  # [m] ahead of the vehicle that is cut off
+CONFLICT = 15.0  # [m] to a moving vehicle from another side, for an ignored right of way
+CONFLICT_FRAMES = 30
+
+
+@dataclass
+class Stage:
+    """Makes cars brake hard, cut in or break down: on average one act every `every` seconds."""
+
+    road: Road
+    rng: np.random.Generator
+    every: float = 12.0
+    acts: list[Act] = field(default_factory=list)
+    _pending: dict[str, tuple[int, str]] = field(default_factory=dict)  # actor -> frame at which it is let go, what
+
+    def step(self, frame: int, vehicles: dict[str, Trace]) -> None:
+        """One frame: undo acts that are over, perhaps start a new one."""
+        sim = sumo_module("libsumo")
+        present = sim.vehicle.getIDList()
+        for actor in [a for a, (until, _) in self._pending.items() if until <= frame or a not in present]:
+            self._release(sim, actor, actor in present)
+        if frame >= FIRST_ACT and self.rng.random() < STEP / self.every:
+            play = (self._brake, self._cut_in, self._stall)[self.rng.integers(3)]
+            for actor in self.rng.permutation(sorted(a for a in present if self._may_act(sim, a)))[:20]:
+                if play(sim, str(actor), frame):
+                    break
+
+    def _may_act(self, sim, name: str) -> bool:  # type: ignore[no-untyped-def]
+        """Cars that drive freely on a lane of the map."""
+        if name in self._pending or sim.vehicle.getTypeID(name).rstrip("0123456789") not in ("car", "suv", "van"):
+            return False
+        lane = self.road.map.lane_index.get(sim.vehicle.getLaneID(name), len(self.road.map))
+        return lane < self.road.first_connector and sim.vehicle.getSpeed(name) > 5.0
+
+    def _release(self, sim, actor: str, present: bool) -> None:  # type: ignore[no-untyped-def]
+        _, what = self._pending.pop(actor)
+        if present and what == "sudden_braking":
+            sim.vehicle.setSpeed(actor, -1)
+            sim.vehicle.setSpeedMode(actor, DEFAULT_SPEED_MODE)
+        elif present and what == "close_cut_in":
+            sim.vehicle.setLaneChangeMode(actor, DEFAULT_LANE_CHANGE)
+            sim.vehicle.setMaxSpeedLat(actor, 1.0)
+
+    def _note(self, kind: str, actor: str, frame: int, seconds: float) -> bool:
+        last = frame + round(seconds / STEP)
+        self.acts.append(Act(kind, actor, frame, last))
+        self._pending[actor] = (last, kind)
+        return True
+
+    def _brake(self, sim, actor: str, frame: int) -> bool:  # type: ignore[no-untyped-def]
+        """A leader brakes with 5 m/s^2 for no visible reason."""
+        follower, gap = sim.vehicle.getFollower(actor, 30.0)
+        speed = sim.vehicle.getSpeed(actor)
+        if not follower or not 0 < gap < 25.0 or speed < 7.0:
+            return False
+        sim.vehicle.setSpeedMode(actor, NO_BRAKE_LIMIT)
+        sim.vehicle.slowDown(actor, 0.15 * speed, 0.85 * speed / 5.0)
+        return self._note("sudden_braking", actor, frame, 0.85 * speed / 5.0 + 1.0)
+
+    def _cut_in(self, sim, actor: str, frame: int) -> bool:  # type: ignore[no-untyped-def]
+        """A car moves over right in front of one in the next lane."""
+        lane = self.road.map.lane_index[sim.vehicle.getLaneID(actor)]
+        edge_left = self.road.edge_length[self.road.map.roadblocks.ids[self.road.map.roadblock[lane]]]
+        if edge_left - sim.vehicle.getLanePosition(actor) < 60.0:
+            return False
+        sides = ((0, 1, self.road.map.left_neighbor[lane]), (1, -1, self.road.map.right_neighbor[lane]))
+        for mode, direction, beside in sides:
+            behind = sim.vehicle.getNeighbors(actor, mode) if beside >= 0 else ()
+            if any(CUT_IN_GAP[0] < gap < CUT_IN_GAP[1] for _, gap in behind):
+                sim.vehicle.setLaneChangeMode(actor, OBEY)
+                sim.vehicle.setMaxSpeedLat(actor, 1.8)
+                sim.vehicle.changeLaneRelative(actor, direction, 5.0)
+                return self._note("close_cut_in", actor, frame, 5.0)
+        return False
+
+    def _stall(self, sim, actor: str, frame: int) -> bool:  # type: ignore[no-untyped-def]
+        """A car breaks down on a road with more than one lane."""
+        name = sim.vehicle.getLaneID(actor)
+        edge, index = name.rsplit("_", 1)
+        place = sim.vehicle.getLanePosition(actor)
+        stop = place + sim.vehicle.getSpeed(actor) ** 2 / 4.0 + 10.0
+        if self.road.lane_count(edge) < 2 or stop > self.road.edge_length[edge] - 40.0:
+            return False
+        seconds = float(self.rng.uniform(20, 35))
+        try:
+            sim.vehicle.setStop(actor, edge, stop, int(index), seconds)
+        except sim.TraCIException:
+            return False
+        return self._note("stalled_vehicle", actor, frame, seconds + 8.0)
+
+
+def name_hazards(staged: tuple[Act, ...], log, road: Road) -> tuple[Act, ...]:  # type: ignore[no-untyped-def]
+    """Hazards as the log shows them: staged acts that took effect, red lights run, right of way ignored, jaywalkers."""
+    acts = [act for act in staged if _took_effect(act, log)]
+    acts += [*_red_runs(log, road), *_ignored(log, road), *_jaywalks(log)]
+    return tuple(sorted(acts, key=lambda act: (act.first, act.kind, act.actor)))
+
+
+def _took_effect(act: Act, log) -> bool:  # type: ignore[no-untyped-def]
+    if act.actor not in log.row_of:
+        return False
+    row, span = log.row_of[act.actor], slice(act.first, act.last + 1)
+    if act.kind == "close_cut_in":
+        lanes = log.lane[row, span]
+        return bool((lanes[1:] != lanes[:-1]).any())
+    return bool((np.hypot(*log.state[row, span, Box.VX :].T) < 3.0).any())
+
+
+def _entries(log, road: Road) -> Iterator[tuple[int, int, int]]:  # type: ignore[no-untyped-def]
+    """(row, frame, connector) of every vehicle's first frame on a connector."""
+    lane = log.lane
+    rows, frames = np.nonzero(
+        (lane[:, 1:] >= road.first_connector) & (lane[:, 1:] != lane[:, :-1]) & (lane[:, :-1] >= 0)
+    )
+    for row, frame in zip(rows.tolist(), (frames + 1).tolist()):
+        yield row, frame, int(lane[row, frame])
+
+
+def _red_runs(log, road: Road) -> Iterator[Act]:  # type: ignore[no-untyped-def]
+    column = {light.connector: i for i, light in enumerate(road.lights)}
+    for row, frame, connector in _entries(log, road):
+        if connector in column and log.lights[frame - 1, column[connector]] == LightState.RED:
+            yield Act("red_light_runner", log.ids[row], frame - 20, frame + 40)
+
+
+def _ignored(log, road: Road) -> Iterator[Act]:  # type: ignore[no-untyped-def]
+    """A driver without manners enters where it has to yield, and somebody from another side is close."""
+    for row, frame, connector in _entries(log, road):
+        way = road.connector(connector)
+        if log.manners[row] == "ignorer" and way is not None and way.minor:
+            span = slice(frame, frame + CONFLICT_FRAMES)
+            mine = log.state[row, span]
+            gap = np.hypot(*np.moveaxis(log.state[:, span, :2] - mine[None, :, :2], -1, 0))
+            aside = np.abs(np.sin(log.state[:, span, Box.HEADING] - mine[None, :, Box.HEADING])) > 0.5
+            moving = np.hypot(log.state[:, span, Box.VX], log.state[:, span, Box.VY]) > 2.0
+            if (log.valid[:, span] & (gap < CONFLICT) & aside & moving).any():
+                yield Act("right_of_way_ignored", log.ids[row], frame - 20, frame + 40)
+
+
+def _jaywalks(log) -> Iterator[Act]:  # type: ignore[no-untyped-def]
+    for row in np.flatnonzero((log.crossing == JAY).any(axis=1)):
+        there = np.flatnonzero(log.crossing[row] == JAY)
+        yield Act("jaywalker", log.ids[row], int(there[0]), int(there[-1]))
+
+
+JAY = 2  # value of TrafficLog.crossing on a crossing that the map does not show

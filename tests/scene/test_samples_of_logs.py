@@ -20,7 +20,7 @@ from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
 from radp.scene.samples import MANIFEST, shard_name
 from radp.scene.scene import Scene
 
-CHOICE = SampleChoice(stride=15, logs_per_shard=2)
+CHOICE = SampleChoice(stride=15, reach=1_000.0, logs_per_shard=2)
 
 
 def with_gaps(scenario: Scenario) -> Scenario:
@@ -82,10 +82,29 @@ def test_every_possible_ego_and_frame_is_taken_once(samples, logs):
 
 
 def test_fewer_egos(logs, tmp_path):
-    few = write_log_samples(tmp_path / "few", logs[:2], SampleChoice(other_egos=3))
+    few = write_log_samples(tmp_path / "few", logs[:2], SampleChoice(other_egos=3, reach=1_000.0))
     assert all(len(set(few.ego[few.log == i])) == 4 for i in range(2))
     none = write_log_samples(tmp_path / "none", logs[:2], SampleChoice(other_egos=0))
     assert none.ego.tolist() == [len(logs[log].tracks) for log in none.log]
+
+
+def test_egos_far_from_the_logged_one_are_left_out(logs, samples, tmp_path):
+    near = write_log_samples(tmp_path / "near", logs[:2], SampleChoice(stride=15, reach=40.0))
+    wanted = [
+        (log, ego, frame)
+        for log, ego, frame in zip(samples.log.tolist(), samples.ego.tolist(), samples.frame.tolist())
+        if log < 2 and _apart(logs[log], ego, frame) <= 40.0
+    ]
+    assert list(zip(near.log.tolist(), near.ego.tolist(), near.frame.tolist())) == wanted
+    assert 0 < len(wanted) < (samples.log < 2).sum()
+
+
+def _apart(scenario: Scenario, ego: int, frame: int) -> float:
+    """Between the rear axles."""
+    if ego == len(scenario.tracks):
+        return 0.0
+    first = longest_run(scenario.tracks.valid[ego]).start
+    return float(np.hypot(*(as_ego(scenario, scenario.tracks.ids[ego]).ego[frame - first] - scenario.ego[frame])[:2]))
 
 
 def test_maps_are_kept_once_and_killed_runs_go_on(logs, samples, tmp_path):

@@ -54,7 +54,7 @@ def bench_data(samples: int = 2048) -> dict[str, Any]:
     scenarios = [make_scenario(seed) for seed in range(max(1, samples // 140))]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        logs = write_log_samples(root / "logs", scenarios, SampleChoice())
+        logs = write_log_samples(root / "logs", scenarios, SampleChoice(reach=1_000.0))
         count = min(samples, len(logs))
         with SampleWriter(root / "store") as writer:
             for first in range(0, count, READ_BATCH):

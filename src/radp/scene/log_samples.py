@@ -59,9 +59,8 @@ class SampleChoice:
 
     stride: int = 10  # frames between samples of one ego
     history: int = HISTORY - 1  # frames of its past that an ego must have
-    other_egos: int = (
-        1_000  # most vehicles taken as the ego beside the logged one, spread evenly over the possible ones
-    )
+    other_egos: int = 1_000  # most vehicles beside the logged ego, spread evenly over the possible ones
+    reach: float = 60.0  # m from the logged ego within which they are taken: a log shows what was around that one
     logs_per_shard: int = 64
 
 
@@ -114,7 +113,10 @@ def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[s
         check_step(scenario)
         for number, drive in enumerate(drives_of(scenario, choice)):
             ego, begin = drive.scenario.ego, drive.window.start
+            apart = np.hypot(*(ego[:, :2] - scenario.ego[drive.window, :2]).T)
             for frame in sample_frames(len(ego), choice, number):
+                if apart[frame] > choice.reach:
+                    continue
                 here = (log, begin + frame, begin, drive.window.stop, drive.ego, ego[frame, :3],
                         ego_state(ego[max(0, frame - 1)], ego[frame]), ego_future(ego, frame))  # fmt: skip
                 for name, value in zip(rows, here):

@@ -102,3 +102,31 @@ def line_project(
         along /= max(0.2, 1.0 - bend * lateral)
         along = min(step, max(-step, along))
     return k * step + along, lateral
+
+
+@njit(cache=True)
+def line_refine(
+    x: float, y: float, s: float, points: np.ndarray, headings: np.ndarray, step: float
+) -> tuple[float, float, float]:
+    """Arc length, lateral offset and line heading at the foot of (x, y), by Newton's method from a guess of s."""
+    lateral = heading = 0.0
+    for _ in range(3):
+        px, py, heading = line_pose(s, points, headings, step)
+        c, sn = math.cos(heading), math.sin(heading)
+        along, lateral = (x - px) * c + (y - py) * sn, (y - py) * c - (x - px) * sn
+        move = along / max(0.3, 1.0 - line_curvature(s, headings, step) * lateral)
+        s += min(10.0, max(-10.0, move))
+        if abs(move) < 0.02:
+            break
+    return s, lateral, heading
+
+
+@njit(cache=True)
+def line_coarse(x: float, y: float, points: np.ndarray, first: int, last: int, stride: int) -> tuple[int, float]:
+    """Nearest of every `stride`-th sample first..last of a line, and its distance: a guess for `line_refine`."""
+    best, k = np.inf, first
+    for i in range(first, last + 1, stride):
+        gap = (x - points[i, 0]) ** 2 + (y - points[i, 1]) ** 2
+        if gap < best:
+            best, k = gap, i
+    return k, math.sqrt(best)

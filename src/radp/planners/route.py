@@ -14,6 +14,9 @@ from numba import njit
 
 from radp.geometry.kernels import wrap_angle
 from radp.geometry.line_kernels import nearest_on_line, sample_line
+from radp.metrics.drive import map_arrays
+from radp.metrics.lanes import areas_at
+from radp.planners.margins import SPACING, lane_margins
 from radp.scenario import LightState, RoadMap, Scenario
 from radp.scenario.route import correct_route
 from radp.scene.observation import Observation
@@ -49,6 +52,14 @@ class RouteLine:
     must_change: bool  # whether the first lane leaves the route at its end
 
 
+@dataclass(frozen=True)
+class Verge:
+    """What lies beside and under the P samples of a line."""
+
+    margins: np.ndarray  # (3, 2, P) m, see radp.planners.margins
+    crossing: np.ndarray  # (P,) bool: inside an intersection
+
+
 class RouteGuide:
     """Lanes to follow in one scenario. Lines are made once for each lane that the ego gets to."""
 
@@ -62,6 +73,8 @@ class RouteGuide:
         self._cost, self._change = _cost_to_go(self.map, self.route, self._effort)
         self._bonus = np.where(np.isfinite(self._cost), ON_ROUTE_BONUS, 0.0)
         self._lines: dict[int, RouteLine] = {}
+        self._verges: dict[int, Verge] = {}
+        self._margins: dict[int, np.ndarray] = {}
         self._bonus[self.line(self.lane_at(pose)).lanes] += MAIN_BONUS
 
     def lane_at(self, pose: np.ndarray) -> int:
@@ -74,6 +87,27 @@ class RouteGuide:
         if lane not in self._lines:
             self._lines[lane] = self._make_line(lane)
         return self._lines[lane]
+
+    def verge(self, line: RouteLine) -> Verge:
+        """Lane borders, road borders and intersections along a line of this guide."""
+        first = int(line.lanes[0])
+        if first not in self._verges:
+            self._verges[first] = self._make_verge(line)
+        return self._verges[first]
+
+    def _make_verge(self, line: RouteLine) -> Verge:
+        road = map_arrays(self.map)
+        along = np.arange(len(line.points)) * STEP
+        member = np.maximum(np.searchsorted(line.starts, along, "right") - 1, 0)
+        margins = np.empty((3, 2, len(along)))
+        for k, lane in enumerate(line.lanes.tolist()):
+            if lane not in self._margins:
+                self._margins[lane] = lane_margins(lane, road)
+            here = member == k
+            place = ((along[here] - line.starts[k]) / SPACING).astype(int)
+            measured = self._margins[lane]
+            margins[..., here] = measured[..., np.minimum(place, measured.shape[-1] - 1)]
+        return Verge(margins, areas_at(line.points, road.intersections).size > 0)
 
     def _make_line(self, lane: int) -> RouteLine:
         lanes, length = [lane], 0.0

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from radp.metrics.drive import MapArrays, map_arrays
 from radp.planners.corridor import blend_length, ego_on_line
 from radp.planners.guides import GuideBook
 from radp.planners.pdm.comfort import filters
@@ -30,7 +29,7 @@ from radp.planners.pdm.settings import (
     Weights,
 )
 from radp.planners.planner import plan_from_world
-from radp.planners.route import REACH, STEP, RouteLine, stop_points
+from radp.planners.route import REACH, STEP, RouteLine, Verge, stop_points
 from radp.scenario import Ego
 from radp.scenario.scenario import FIRST_STATIC_TYPE
 from radp.scene.observation import Observation
@@ -73,9 +72,8 @@ class PDMClosedPlanner:
             np.ascontiguousarray(observation.agent_valid[world, -1]),
             np.ascontiguousarray(observation.agent_size[world]),
             kinds >= FIRST_STATIC_TYPE,
-            way_of(line, observation, world),
+            way_of(line, self.guides.guide(observation.scenarios[world]).verge(line), observation, world),
             line.first_end + REACH,
-            map_arrays(observation.scenarios[world].map),
             np.array(self.fractions),
             goals,
             self.driver,
@@ -87,11 +85,11 @@ class PDMClosedPlanner:
         return table
 
 
-def way_of(line: RouteLine, observation: Observation, world: int) -> Way:
+def way_of(line: RouteLine, verge: Verge, observation: Observation, world: int) -> Way:
     """The line ahead with its lights as they are now."""
     stops, yellow = stop_points(line, observation, world)
     wall = line.first_end if line.must_change else (len(line.points) - 1) * STEP
-    return Way(line.points, line.headings, line.speeds, stops, yellow, wall)
+    return Way(line.points, line.headings, line.speeds, stops, yellow, wall, verge.margins, verge.crossing)
 
 
 @njit(cache=True, nogil=True)
@@ -105,7 +103,6 @@ def plan_kernel(
     static: np.ndarray,
     way: Way,
     until: float,
-    road: MapArrays,
     fractions: np.ndarray,
     goals: np.ndarray,
     driver: Driver,
@@ -138,7 +135,7 @@ def plan_kernel(
             offsets[n] = goals[j]
             unroll(way, start, fractions[f], goals[j], lengths[j], leads.rear[j], leads, driver, proposals[n])
             drive(ego, proposals[n], work, states)
-            rate(states, history, comfort_filters, traffic, way, start.s, road, table[n])
+            rate(states, history, comfort_filters, traffic, way, start.s, table[n])
     total_scores(table, offsets, weights)
     best = int(np.argmax(table[:, TOTAL]))
     out[:] = proposals[best]

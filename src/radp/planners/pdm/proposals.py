@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from radp.geometry.line_kernels import line_coarse, line_refine
 from radp.planners.corridor import (
     CENTER,
     FRONT,
     HALF_WIDTH,
     HEADING,
-    JUMP,
     SIDE_MARGIN,
     VX,
     VY,
@@ -22,12 +22,15 @@ from radp.planners.corridor import (
     box_in_band,
     idm_acceleration,
     lateral_at,
-    place_on_line,
     pose_beside_line,
     stop_gap,
 )
 from radp.planners.pdm.settings import DT, HORIZON, Driver
 from radp.planners.route import STEP
+
+LEAD_EVERY = 2  # steps between the times at which leads are looked for
+BEHIND, AHEAD = 20.0, 60.0  # m of line around the ego's reach on which leads are looked for
+COARSE = 8  # samples between the places that are compared first
 
 
 class Way(NamedTuple):
@@ -39,6 +42,8 @@ class Way(NamedTuple):
     stops: np.ndarray  # (K,) lights that are red or yellow
     yellow: np.ndarray  # (K,) bool
     wall: float  # where the road (or the lane that leads on) ends
+    margins: np.ndarray  # (3, 2, P) m, see radp.planners.margins
+    crossing: np.ndarray  # (P,) bool: inside an intersection
 
 
 class Start(NamedTuple):
@@ -51,7 +56,7 @@ class Start(NamedTuple):
 
 
 class Leads(NamedTuple):
-    """A objects on J shifted lines at T = 81 times."""
+    """A objects on J shifted lines at T = 41 times, 0.2 s apart."""
 
     rear: np.ndarray  # (J, A, T) arc length at which the part on the ego's way begins; inf = none is on it
     center: np.ndarray  # (A, T) arc length
@@ -66,31 +71,32 @@ def find_leads(
 
     lengths (J,): metres in which the ego moves over to each offset. Objects that stay off all ways are left out.
     """
-    count, times = agents.shape[0], HORIZON + 1
+    count, times = agents.shape[0], HORIZON // LEAD_EVERY + 1
     rear = np.full((goals.shape[0], count, times), np.inf)
     center, speed = np.zeros((count, times)), np.zeros((count, times))
+    low = max(0, int((start.s - BEHIND) / STEP))
+    high = min(way.points.shape[0] - 1, int((start.s + AHEAD + HORIZON * DT * start.speed) / STEP))
     half, used = HALF_WIDTH + SIDE_MARGIN, 0
     for a in range(count):
-        x, y, heading, vx, vy = agents[a, X], agents[a, Y], agents[a, HEADING], agents[a, VX], agents[a, VY]
-        reach = int((math.hypot(vx, vy) * DT + JUMP) / STEP)
-        near, seen = -1, False
-        for t in range(times):
-            along, lateral, turned = place_on_line(
-                x + vx * DT * t, y + vy * DT * t, heading, near, reach, way.points, way.headings, STEP
-            )
-            near = max(0, int(along / STEP))
-            direction = heading - turned
+        heading, vx, vy, length, width = agents[a, HEADING], agents[a, VX], agents[a, VY], size[a, 0], size[a, 1]
+        moves, seen = vx != 0.0 or vy != 0.0, False
+        for t in range(times if moves else 1):
+            x, y = agents[a, X] + vx * DT * LEAD_EVERY * t, agents[a, Y] + vy * DT * LEAD_EVERY * t
+            near, gap = line_coarse(x, y, way.points, low, high, COARSE)
+            rear[:, used, t] = np.inf
+            if gap > length + COARSE * STEP + 4.0:
+                continue
+            along, lateral, direction = line_refine(x, y, near * STEP, way.points, way.headings, STEP)
             center[used, t] = along
             speed[used, t] = vx * math.cos(direction) + vy * math.sin(direction)
             for j in range(goals.shape[0]):
                 middle, _ = lateral_at(along, start.s, start.lateral, start.slope, goals[j], lengths[j])
-                first, _ = box_in_band(along, lateral, turned, size[a, 0], size[a, 1], middle - half, middle + half)
+                first, _ = box_in_band(along, lateral, heading - direction, length, width, middle - half, middle + half)
                 rear[j, used, t] = first
                 seen = seen or first < np.inf
-            if vx == 0.0 and vy == 0.0:
-                rear[:, used, 1:] = np.expand_dims(rear[:, used, 0], 1)
-                center[used, 1:], speed[used, 1:] = along, 0.0
-                break
+        if not moves:
+            rear[:, used] = rear[:, used, :1]
+            center[used], speed[used] = center[used, 0], 0.0
         used += seen
     return Leads(rear[:, :used], center[:used], speed[:used])
 
@@ -119,14 +125,14 @@ def unroll(
     for t in range(HORIZON + 1):
         offset, tilt = lateral_at(s, start.s, start.lateral, start.slope, goal, length)
         pose_beside_line(s, offset, tilt, way.points, way.headings, STEP, poses[t])
-        gap, other = wall - s - FRONT, 0.0
+        gap, other, k = wall - s - FRONT, 0.0, t // LEAD_EVERY
         for a in range(rear.shape[0]):
-            if rear[a, t] == np.inf or behind[a]:
+            if rear[a, k] == np.inf or behind[a]:
                 continue
-            if leads.center[a, t] < s + CENTER:
+            if leads.center[a, k] < s + CENTER:
                 behind[a] = True  # it would have to drive through the ego: that is its own task
-            elif rear[a, t] - s - FRONT < gap:
-                gap, other = rear[a, t] - s - FRONT, leads.speed[a, t]
+            elif rear[a, k] - s - FRONT < gap:
+                gap, other = rear[a, k] - s - FRONT, leads.speed[a, k]
         allowed = min(driver.fallback_speed * 10.0, way.speeds[min(max(int(s / STEP), 0), last)])
         target = fraction * (driver.fallback_speed if allowed == driver.fallback_speed * 10.0 else allowed)
         change = idm_acceleration(

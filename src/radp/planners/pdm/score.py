@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from radp.geometry.line_kernels import line_project
+from radp.geometry.line_kernels import line_refine
 from radp.metrics.collisions import ACTIVE_FRONT, ACTIVE_LATERAL, STOPPED_TRACK, find_collisions
-from radp.metrics.drivable_area import drivable_series
-from radp.metrics.drive import Drive, MapArrays
-from radp.metrics.driving_direction import COMPLIANT, VIOLATED, direction_series
-from radp.metrics.lanes import areas_at, corner_lanes, route_of
+from radp.metrics.drive import Drive
+from radp.metrics.driving_direction import COMPLIANT, VIOLATED
 from radp.metrics.ttc import LEAST, ttc_series
 from radp.metrics.ttc import STEP as TTC_STEP
+from radp.planners.corridor import CENTER, FRONT, HEADING, X, Y
+from radp.planners.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY
 from radp.planners.pdm.comfort import is_comfortable
 from radp.planners.pdm.drive import outline
 from radp.planners.pdm.proposals import Way
@@ -24,7 +24,6 @@ from radp.planners.route import STEP
 
 TTC_STEPS = math.floor(LEAST / TTC_STEP)  # later contacts do not change the metric
 WINDOW = round(1.0 / DT)  # samples of the driving direction's window
-FURTHEST = 400  # samples of the line that a proposal may cover
 COLLISION, DRIVABLE, DIRECTION, PROGRESS, TTC, COMFORT, HIT_TIME, TOTAL = range(8)  # columns of a score table
 
 
@@ -47,7 +46,6 @@ def rate(
     traffic: Traffic,
     way: Way,
     start: float,
-    road: MapArrays,
     row: np.ndarray,
 ) -> None:
     """Rate one driven proposal (41, 11) -> columns COLLISION..HIT_TIME of `row`; progress in metres, hit time in s.
@@ -57,27 +55,58 @@ def rate(
     samples = states.shape[0]
     center, corners, speed = np.empty((samples, 2)), np.empty((samples, 4, 2)), np.empty(samples)
     outline(states, center, corners, speed)
-    times = np.arange(samples) * 100_000
-    driven = Drive(
-        times, states, center, corners, speed, traffic.state, traffic.valid, traffic.speed, traffic.size, traffic.static
-    )
-    route = route_of(center, areas_at(center, road.lanes), road)
-    has_lane, connected = corner_lanes(areas_at(corners.reshape(-1, 2), road.lanes), road)
-    _, outside = drivable_series(corners, route, has_lane, road)
+    connected, crossing = np.empty(samples, np.bool_), np.empty(samples, np.bool_)
+    outside, against = np.empty(samples), np.zeros(samples)
+    end = follow_verge(states, corners, speed, way, start, connected, crossing, outside, against)
+    row[PROGRESS] = max(0.0, end - start)
     row[DRIVABLE] = 1.0 if _stays_on_road(outside) else 0.0
-    backwards = abs(direction_series(center, route, road, WINDOW).min())
+    backwards = _worst_second(against)
     row[DIRECTION] = 1.0 if backwards < COMPLIANT else 0.5 if backwards < VIOLATED else 0.0
+    driven = Drive(
+        np.arange(samples) * 100_000, states, center, corners, speed,
+        traffic.state, traffic.valid, traffic.speed, traffic.size, traffic.static,
+    )  # fmt: skip
     first, kinds, _ = find_collisions(driven)
     at_fault = np.zeros(first.shape[0], np.bool_)
     row[COLLISION], row[HIT_TIME] = _collisions(first, kinds, connected, traffic.is_object, at_fault)
-    crossing = areas_at(states[:, :2].copy(), road.intersections).size > 0
     ttc, _ = ttc_series(driven, connected, crossing, first, at_fault, TTC_STEPS)
     row[TTC] = 1.0 if ttc.min() > LEAST else 0.0
     row[COMFORT] = 1.0 if is_comfortable(history, states, filters) else 0.0
-    end, _ = line_project(
-        states[-1, 0], states[-1, 1], way.points, way.headings, STEP, int(max(0.0, start) / STEP), FURTHEST
-    )
-    row[PROGRESS] = max(0.0, end - start)
+
+
+@njit(cache=True, nogil=True)
+def follow_verge(
+    states: np.ndarray,
+    corners: np.ndarray,
+    speed: np.ndarray,
+    way: Way,
+    start: float,
+    connected: np.ndarray,
+    crossing: np.ndarray,
+    outside: np.ndarray,
+    against: np.ndarray,
+) -> float:
+    """Per sample: all corners within the line's lanes; rear axle in an intersection; metres that the worst corner is
+    off the road; metres driven on ground of an oncoming lane. Returns the last arc length of the rear axle."""
+    s, last = start, way.points.shape[0] - 1
+    own, road, same_way = way.margins[OWN], way.margins[ROAD], way.margins[SAME_WAY]
+    for t in range(states.shape[0]):
+        s, lateral, heading = line_refine(states[t, X], states[t, Y], s, way.points, way.headings, STEP)
+        place = min(max(int(s / STEP), 0), last)
+        crossing[t] = way.crossing[place]
+        side = lateral + CENTER * math.sin(states[t, HEADING] - heading)
+        reach = same_way[LEFT, place] if side > 0.0 else same_way[RIGHT, place]
+        against[t] = speed[t] * DT if abs(side) > reach else 0.0
+        connected[t], outside[t] = True, 0.0
+        for c in range(4):
+            guess = s + (FRONT if c == 0 or c == 3 else 0.0)
+            at, offset, _ = line_refine(corners[t, c, 0], corners[t, c, 1], guess, way.points, way.headings, STEP)
+            place = min(max(int(at / STEP), 0), last)
+            border = LEFT if offset > 0.0 else RIGHT
+            connected[t] = connected[t] and abs(offset) <= own[border, place]
+            beyond = max(abs(offset) - road[border, place], at - last * STEP)
+            outside[t] = max(outside[t], beyond)
+    return s
 
 
 @njit(cache=True, nogil=True)
@@ -89,6 +118,18 @@ def _stays_on_road(outside: np.ndarray) -> bool:
             return False
         worst = min(worst, outside[t])
     return True
+
+
+@njit(cache=True, nogil=True)
+def _worst_second(moved: np.ndarray) -> float:
+    """Largest sum over WINDOW + 1 neighbouring samples."""
+    worst = total = 0.0
+    for t in range(moved.shape[0]):
+        total += moved[t]
+        if t > WINDOW:
+            total -= moved[t - WINDOW - 1]
+        worst = max(worst, total)
+    return worst
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from radp.scenario import TrafficLights
-from radp.scenario.store import ScenarioStore, ScenarioWriter, StoreError
+from radp.scenario.store import ScenarioStore, ScenarioWriter, StoreError, encode_scenarios
 from small_scenarios import assert_same, small_scenario
 
 
@@ -109,6 +109,20 @@ def test_a_writer_goes_on_where_another_stopped(tmp_path):
         with pytest.raises(StoreError, match="'s5' already"):
             writer.add(items[5])
     assert files(path) == files(write(tmp_path / "at once", items))
+
+
+def test_scenarios_encoded_elsewhere_give_the_same_bytes(tmp_path):
+    items = scenarios(5)
+    encoded = [pickle.loads(pickle.dumps(encode_scenarios(part))) for part in (items[:3], items[3:])]
+    with ScenarioWriter(tmp_path / "store", rows_per_shard=2) as writer:
+        for part in encoded:
+            writer.add_encoded(part)
+        with pytest.raises(StoreError, match="'s3' already"):
+            writer.add_encoded(encoded[1])
+        with pytest.raises(StoreError, match="'new' already"):
+            writer.add_encoded(encode_scenarios([small_scenario("new"), small_scenario("new")]))
+        assert len(writer) == 5
+    assert files(tmp_path / "store") == files(write(tmp_path / "one by one", items))
 
 
 def test_an_empty_store(tmp_path):

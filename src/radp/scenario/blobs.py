@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
@@ -30,7 +30,7 @@ NONE = b""
 
 def encode_fields(record: Any, level: int = LEVEL) -> dict[str, bytes]:
     """Every field (array, str, tuple of str, None, nested dataclass) -> blob, names in declared order."""
-    return {name: _encode_leaf(name, value, level) for name, value in _leaves(record, "").items()}
+    return {name: _encode_leaf(name, value, level) for name, value in _leaves(record, "", _derivable).items()}
 
 
 def decode_fields(kind: type[Record], blobs: Blobs, prefix: str = "") -> Record:
@@ -51,7 +51,7 @@ def decode_fields(kind: type[Record], blobs: Blobs, prefix: str = "") -> Record:
 def content_hash(record: Any) -> str:
     """32 hex digits that depend on every value of a dataclass and on nothing else."""
     digest = hashlib.sha256()
-    for name, value in _leaves(record, "").items():
+    for name, value in _leaves(record, "", lambda _: {}).items():
         if isinstance(value, np.ndarray):
             digest.update(f"{name}:{value.dtype.str}{value.shape}:".encode())
             digest.update(np.ascontiguousarray(value).data)
@@ -60,14 +60,14 @@ def content_hash(record: Any) -> str:
     return digest.hexdigest()[:32]
 
 
-def _leaves(record: Any, prefix: str) -> dict[str, Any]:
-    """Dotted name -> array, str, tuple of str or None."""
-    derivable = _derivable(record)
+def _leaves(record: Any, prefix: str, instead: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Dotted name -> array, str, tuple of str or None; `instead` may give other values for fields of a record."""
+    others = instead(record)
     leaves: dict[str, Any] = {}
     for field in fields(record):
-        name, value = prefix + field.name, derivable.get(field.name, getattr(record, field.name))
+        name, value = prefix + field.name, others.get(field.name, getattr(record, field.name))
         if is_dataclass(value):
-            leaves.update(_leaves(value, f"{name}."))
+            leaves.update(_leaves(value, f"{name}.", instead))
         else:
             leaves[name] = value
     return leaves

@@ -29,11 +29,12 @@ VERSION = 1
 LEVEL, TRIAL_LEVEL = 15, 1  # of zstd: 19 takes four times as long for 1% less
 DTYPES = tuple(map(np.dtype, ("?", "<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")))
 MOST_COLUMNS = 64  # an array with a longer last axis is one column
-MOST_DECIMALS = 9
 MOST_DIFFERENCES = 3
 MOST_BYTES = 2**34  # of an array
 NO_GRID = 255  # the integers are the values (or their bits)
 BY_MULTIPLYING = 128  # added to d where values are k * 1e-d instead of k / 1e+d
+GRIDS = tuple(d + form for d in range(10) for form in (0, BY_MULTIPLYING))
+PROBES = 64
 ODD_SHARE = 16  # one value in so many may lie off a grid
 NEGATIVE_ZERO = -(2**63)  # bits of -0.0
 LARGEST = 2.0**53  # grid indices beyond this are not exact
@@ -122,21 +123,29 @@ def _on_grid(column: np.ndarray) -> tuple[int, np.ndarray, np.ndarray | None]:
 
     The coarsest grid that holds every number wins, else the one that misses fewest, if these are few.
     """
-    bits = np.ascontiguousarray(column).view(np.int64)
-    number = np.isfinite(column) & (bits != NEGATIVE_ZERO)  # what a grid can be expected to hold
-    best_missed, best = column.size // ODD_SHARE, (NO_GRID, bits, None)
-    for decimals in range(MOST_DECIMALS + 1):
-        with np.errstate(all="ignore"):
-            scaled = np.rint(column * 10.0**decimals)
-        index = np.where(np.abs(scaled) < LARGEST, scaled, 0.0).astype(np.int64)
-        for grid in (decimals, decimals + BY_MULTIPLYING):
-            odd = _from_grid(index, grid).view(np.int64) != bits
-            missed = int(np.count_nonzero(odd & number))
-            if missed == 0:
-                return grid, index, odd
-            if missed < best_missed:
-                best_missed, best = missed, (grid, index, odd)
+    column = np.ascontiguousarray(column)
+    probe = column.ravel()[:: max(1, column.size // PROBES)]
+    best: tuple[int, np.ndarray, np.ndarray | None] = (NO_GRID, column.view(np.int64), None)
+    best_missed = column.size // ODD_SHARE
+    for grid in GRIDS:
+        if len(probe) < column.size and 4 * _try_grid(probe, grid)[2] > len(probe):
+            continue  # most grids can be told from a few values
+        index, odd, missed = _try_grid(column, grid)
+        if missed == 0:
+            return grid, index, odd
+        if missed < best_missed:
+            best_missed, best = missed, (grid, index, odd)
     return best
+
+
+def _try_grid(values: np.ndarray, grid: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Grid indices, mask of values that they do not give back, and how many of these are numbers other than -0.0."""
+    with np.errstate(all="ignore"):
+        scaled = np.rint(values * 10.0 ** (grid % BY_MULTIPLYING))
+    index = np.where(np.abs(scaled) < LARGEST, scaled, 0.0).astype(np.int64)
+    bits = values.view(np.int64)
+    odd = _from_grid(index, grid).view(np.int64) != bits
+    return index, odd, int(np.count_nonzero(odd & np.isfinite(values) & (bits != NEGATIVE_ZERO)))
 
 
 def _from_grid(index: np.ndarray, grid: int) -> np.ndarray:

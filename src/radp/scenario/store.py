@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +38,15 @@ from radp.scenario.shards import (
     write_shard,
 )
 
-__all__ = ["Entry", "ScenarioStore", "ScenarioWriter", "Selection", "StoreError"]
+__all__ = [
+    "EncodedScenarios",
+    "Entry",
+    "ScenarioStore",
+    "ScenarioWriter",
+    "Selection",
+    "StoreError",
+    "encode_scenarios",
+]
 
 ROWS_PER_SHARD = 512
 MAPS_KEPT = 8
@@ -200,6 +208,26 @@ def _count_kinds(entries: Sequence[Entry]) -> dict[str, int]:
     return dict(sorted(Counter(entry.kind for entry in entries).items()))
 
 
+@dataclass(frozen=True)
+class EncodedScenarios:
+    """Rows for a store: small enough to send from the processes that make scenarios to the one that writes them."""
+
+    scenarios: tuple[dict[str, Any], ...]
+    maps: dict[str, dict[str, Any]]  # key -> row
+
+
+def encode_scenarios(scenarios: Sequence[Scenario], known_maps: Container[str] = ()) -> EncodedScenarios:
+    """Validate and encode; maps whose keys are known are left out."""
+    rows, maps = [], {}
+    for scenario in scenarios:
+        scenario.validate()
+        key = content_hash(scenario.map)
+        if key not in maps and key not in known_maps:
+            maps[key] = map_row(scenario.map, key)
+        rows.append(scenario_row(scenario, key))
+    return EncodedScenarios(tuple(rows), maps)
+
+
 class ScenarioWriter:
     """Adds scenarios to a store, new or existing; use it as a context manager.
 
@@ -235,18 +263,25 @@ class ScenarioWriter:
 
     def add(self, scenario: Scenario) -> None:
         """Validate, encode and keep a scenario until its shard is full; a token that is there is refused."""
-        scenario.validate()
-        if scenario.token in self._tokens:
-            raise StoreError(f"{self.path} holds a scenario {scenario.token!r} already")
-        key = content_hash(scenario.map)
-        row = scenario_row(scenario, key)
-        if key not in self._map_keys:
-            self._maps.append(map_row(scenario.map, key))
-            self._map_keys.add(key)
-        self._scenarios.append(row)
-        self._tokens.add(scenario.token)
-        if len(self._scenarios) >= self.rows_per_shard:
-            self.flush()
+        self._refuse_known([scenario.token])
+        self.add_encoded(encode_scenarios([scenario], self._map_keys))
+
+    def add_encoded(self, encoded: EncodedScenarios) -> None:
+        """Add what `encode_scenarios` made, all of it or (if a token is there already) nothing."""
+        self._refuse_known([row["token"] for row in encoded.scenarios])
+        for row in encoded.scenarios:
+            if row["map"] not in self._map_keys:
+                self._maps.append(encoded.maps[row["map"]])
+                self._map_keys.add(row["map"])
+            self._scenarios.append(row)
+            self._tokens.add(row["token"])
+            if len(self._scenarios) >= self.rows_per_shard:
+                self.flush()
+
+    def _refuse_known(self, tokens: Sequence[str]) -> None:
+        repeated = [token for token, count in Counter(tokens).items() if count > 1 or token in self._tokens]
+        if repeated:
+            raise StoreError(f"{self.path} holds a scenario {repeated[0]!r} already")
 
     def flush(self) -> None:
         """Write what was added since the last shard: maps, scenarios, then the manifest."""

@@ -5,8 +5,6 @@ The four arms have green one after the other, so that no two streams meet and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from radp.scenario.road_map import RoadMap
@@ -25,9 +23,9 @@ from radp.scenario.synthetic_map import (
     shift_left,
     turn_block,
 )
+from radp.scenario.synthetic_traffic import DT, Chain, Traffic, chain_poses, drive_traffic, light_lanes, make_chain
 from radp.scenario.vehicle import PACIFICA
 
-DT = 0.1
 WARM_UP = 60  # frames driven before the log begins, so that the traffic has settled
 GREEN, YELLOW, ALL_RED = 6.0, 1.5, 1.5  # seconds
 EPOCH_US = 1_620_000_000_000_000
@@ -36,9 +34,7 @@ KINDS = {
     "right": "starting_right_turn",
     "straight": "starting_straight_traffic_light_intersection_traversal",
 }
-MIN_GAP, HEADWAY, ACCEL, BRAKE, HARDEST_BRAKE = 2.0, 1.4, 1.2, 2.0, 3.0
 SPACING = 11.0  # between centres of vehicles of a lane when they are placed
-SIBLING_LENGTH = 12.0  # connectors that leave the same lane cover each other this far
 
 
 def make_scenario(
@@ -61,9 +57,9 @@ def make_scenario(
     total = WARM_UP + history + frames
     lights = _lights(road, total, random.uniform(-5.0, 4.0) + (WARM_UP + history) * DT)
     traffic = _place(road, turn, agents, random)
-    progress, speed = _drive(road, traffic, lights, total)
+    progress, speed = drive_traffic(road, traffic, lights, total)
     progress, speed, lights = progress[:, WARM_UP:], speed[:, WARM_UP:], lights[WARM_UP:]
-    poses = [_poses(chain, progress[i]) for i, chain in enumerate(traffic.chains)]
+    poses = [chain_poses(chain, progress[i]) for i, chain in enumerate(traffic.chains)]
     log = _ego_log(traffic.chains[0], progress[0], speed[0])
     vehicles = _vehicle_tracks(traffic, poses[1:], progress[1:], speed[1:])
     others = _roadside(variant, pedestrians, cones, history + frames, random)
@@ -82,59 +78,12 @@ def make_scenario(
         time_us=EPOCH_US + np.arange(history + frames, dtype=np.int64) * round(DT * 1e6),
         ego=log,
         tracks=tracks,
-        lights=TrafficLights(lane=_light_lanes(road), state=lights),
+        lights=TrafficLights(lane=light_lanes(road), state=lights),
         route=route_blocks(0, turn),
         goal=traffic.chains[0].pose(traffic.chains[0].length - 1.0),
         start=history,
         dt=DT,
     )
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A way of K strips through the map: lanes (K,), first (K,) arc length of each, points (P, 2) and arc (P,)."""
-
-    lanes: np.ndarray
-    first: np.ndarray
-    points: np.ndarray
-    arc: np.ndarray
-
-    @property
-    def length(self) -> float:
-        return float(self.arc[-1])
-
-    @property
-    def headings(self) -> np.ndarray:
-        """(P,) unwrapped direction at the points."""
-        return np.unwrap(np.arctan2(*np.gradient(self.points, self.arc, axis=0).T[::-1]))
-
-    def pose(self, s: float) -> np.ndarray:
-        """(3,) x, y, heading at an arc length."""
-        return _poses(self, np.array([s]))[0]
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """V vehicles, the ego first: their ways, first progress (V,), first speed (V,), size (V, 3)."""
-
-    chains: list[Chain]
-    progress: np.ndarray
-    speed: np.ndarray
-    size: np.ndarray
-
-
-def _chain(road: RoadMap, lanes: list[int]) -> Chain:
-    rows = [road.centerlines[lane] if i == 0 else road.centerlines[lane][1:] for i, lane in enumerate(lanes)]
-    points = np.concatenate(rows)
-    arc = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))))
-    ends = np.cumsum([len(row) for row in rows])[:-1] - 1
-    return Chain(np.array(lanes), np.concatenate(([0.0], arc[ends])), points, arc)
-
-
-def _poses(chain: Chain, s: np.ndarray) -> np.ndarray:
-    """(S,) arc lengths -> (S, 3) poses."""
-    columns = (chain.points[:, 0], chain.points[:, 1], chain.headings)
-    return np.stack([np.interp(s, chain.arc, column) for column in columns], 1)
 
 
 def _random_way(road: RoadMap, lane: int, random: np.random.Generator) -> list[int]:
@@ -159,26 +108,26 @@ def _place(road: RoadMap, turn: str, count: int, random: np.random.Generator) ->
     before it, so that the ego gets through.
     """
     lane = {"left": 0, "right": 1}.get(turn, int(random.integers(LANES)))
-    ego = _chain(road, _ego_way(road, turn, lane))
+    ego = make_chain(road, _ego_way(road, turn, lane))
     chains, progress, before = [ego], [ego.first[3] - random.uniform(55.0, 100.0)], 0
     crossing, slots = ego.pose(ego.first[3] + 10.0)[:2], []
     for i in (int(i) for i in np.flatnonzero(~road.is_connector)):
-        single = _chain(road, [i])
+        single = make_chain(road, [i])
         s = np.arange(6.0, single.length - 6.0, 3.0)
-        away = np.hypot(*(_poses(single, s)[:, :2] - crossing).T)
+        away = np.hypot(*(chain_poses(single, s)[:, :2] - crossing).T)
         leaves = 0.0 if any(len(road.lane_stop_lines[j]) for j in road.successors[i]) else 40.0
         slots += [(distance + leaves + random.uniform(0.0, 40.0), i, at) for distance, at in zip(away, s)]
-    for _, i, s in sorted(slots):
+    for _, i, at in sorted(slots):
         if len(chains) > count:
             break
         near = [p for chain, p in zip(chains[1:], progress[1:]) if chain.lanes[0] == i]
-        from_ego = s + ego.first[ego.lanes == i] - progress[0]  # empty on lanes that the ego does not take
+        from_ego = at + ego.first[ego.lanes == i] - progress[0]  # empty on lanes that the ego does not take
         ahead = bool((from_ego > 0).any())
-        if any(abs(p - s) < SPACING for p in near) or (abs(from_ego) < SPACING).any() or (ahead and before):
+        if any(abs(p - at) < SPACING for p in near) or (abs(from_ego) < SPACING).any() or (ahead and before):
             continue
         before += ahead
-        chains.append(_chain(road, _random_way(road, i, random)))
-        progress.append(s)
+        chains.append(make_chain(road, _random_way(road, i, random)))
+        progress.append(at)
     length = np.where(random.random(len(chains)) < 0.1, random.uniform(7.0, 9.0, len(chains)), 0.0)
     length = np.where(length > 0, length, random.uniform(4.0, 5.2, len(chains)))
     size = np.stack((length, random.uniform(1.8, 2.1, len(chains)), np.full(len(chains), 1.6)), 1)
@@ -186,79 +135,19 @@ def _place(road: RoadMap, turn: str, count: int, random: np.random.Generator) ->
     return Traffic(chains, np.array(progress), random.uniform(1.0, 5.0, len(chains)), size)
 
 
-def _light_lanes(road: RoadMap) -> np.ndarray:
-    return np.flatnonzero(np.diff(road.lane_stop_lines.offsets) > 0)
-
-
 def _lights(road: RoadMap, frames: int, green_at: float) -> np.ndarray:
     """(T, C) LightState; the ego's arm turns green at `green_at` seconds, the others in turn after it."""
     phase = GREEN + YELLOW + ALL_RED
-    arm = np.array([road.lane_stop_lines[lane][0] for lane in _light_lanes(road)])
+    arm = np.array([road.lane_stop_lines[lane][0] for lane in light_lanes(road)])
     since = (np.arange(frames)[:, None] * DT - green_at - arm * phase) % (ARMS * phase)
     state = np.where(since < GREEN, LightState.GREEN, LightState.RED)
     return np.where((since >= GREEN) & (since < GREEN + YELLOW), LightState.YELLOW, state).astype(np.uint8)
 
 
-def _allowed_speed(road: RoadMap, chain: Chain) -> np.ndarray:
-    """(ceil(length) + 1,) speed for each metre of a way from which slower strips ahead are reached gently."""
-    metres = np.arange(int(np.ceil(chain.length)) + 1)
-    limit = road.speed_limit[chain.lanes[np.searchsorted(chain.first, metres, "right") - 1]].copy()
-    for m in range(len(limit) - 2, -1, -1):
-        limit[m] = min(limit[m], np.sqrt(limit[m + 1] ** 2 + 2 * 1.2))
-    return limit
-
-
-def _drive(road: RoadMap, traffic: Traffic, lights: np.ndarray, frames: int) -> tuple[np.ndarray, np.ndarray]:
-    """Progress and speed (V, T) of all vehicles: IDM behind the vehicle ahead or before a light that is not green."""
-    chains, count = traffic.chains, len(traffic.chains)
-    most = max(len(chain.lanes) for chain in chains)
-    first = np.full((count, most), np.inf)
-    lanes = np.full((count, most), -1)
-    offset = np.full((count, len(road)), np.inf)  # arc length at which a vehicle's way enters each strip
-    sibling = np.full((count, len(road)), np.inf)  # ... or one that leaves the same lane as a strip of the way
-    allowed = np.zeros((count, int(max(chain.length for chain in chains)) + 2))
-    for v, chain in enumerate(chains):
-        first[v, : len(chain.lanes)], lanes[v, : len(chain.lanes)] = chain.first, chain.lanes
-        offset[v, chain.lanes] = chain.first
-        for before, s in zip(chain.lanes[:-1], chain.first[1:]):
-            sibling[v, road.successors[before]] = s
-        speeds = _allowed_speed(road, chain)
-        allowed[v] = np.concatenate((speeds, np.full(allowed.shape[1] - len(speeds), speeds[-1])))
-    light_of = np.full(len(road), -1)
-    light_of[_light_lanes(road)] = np.arange(lights.shape[1])
-    rows, half = np.arange(count), traffic.size[:, 0] / 2
-    ends = np.array([chain.length for chain in chains])
-    s, v = traffic.progress.copy(), traffic.speed.copy()
-    progress, speed = np.zeros((2, count, frames))
-    for t in range(frames):
-        progress[:, t], speed[:, t] = s, v
-        k = (s[:, None] >= first).sum(1) - 1
-        here, within = lanes[rows, k], s - first[rows, k]
-        ahead = offset[:, here] + within - s[:, None]
-        covered = np.where(within < SIBLING_LENGTH, sibling[:, here] + within - s[:, None], np.inf)
-        ahead = np.where(np.isfinite(ahead), ahead, covered)
-        ahead[(ahead <= 0.0) | (s >= ends)[None, :]] = np.inf
-        np.fill_diagonal(ahead, np.inf)
-        lead = ahead.argmin(1)
-        gap, lead_speed = ahead[rows, lead] - half - half[lead], v[lead]
-        after = np.minimum(k + 1, most - 1)
-        light = light_of[lanes[rows, after]]
-        stop = first[rows, after] - s - half - 1.0
-        closed = (light >= 0) & (lights[t][light] != LightState.GREEN) & (stop > v * v / (2 * HARDEST_BRAKE))
-        nearer = closed & (stop < gap)
-        gap, lead_speed = np.where(nearer, stop, gap), np.where(nearer, 0.0, lead_speed)
-        wish = MIN_GAP + np.maximum(0.0, v * HEADWAY + v * (v - lead_speed) / (2 * np.sqrt(ACCEL * BRAKE)))
-        target = allowed[rows, np.minimum(s, allowed.shape[1] - 1.0).astype(int)]
-        accel = ACCEL * (1 - (v / target) ** 4 - (wish / np.maximum(gap, 0.5)) ** 2)
-        accel = np.clip(accel, np.maximum(-HARDEST_BRAKE, -v / DT), ACCEL)
-        s, v = s + v * DT + accel * DT**2 / 2, np.maximum(0.0, v + accel * DT)
-    return progress, speed
-
-
 def _ego_log(chain: Chain, progress: np.ndarray, speed: np.ndarray) -> np.ndarray:
     """(T, 11) states: the rear axle follows the way, the box centre is at `progress`."""
     log = np.zeros((len(progress), len(Ego)))
-    poses = _poses(chain, progress - PACIFICA.rear_axle_to_center)
+    poses = chain_poses(chain, progress - PACIFICA.rear_axle_to_center)
     log[:, Ego.X : Ego.HEADING + 1] = poses
     log[:, Ego.VX], log[:, Ego.AX] = speed, np.gradient(speed, DT)
     log[:, Ego.YAW_RATE] = np.gradient(poses[:, 2], DT)

@@ -180,8 +180,9 @@ class _Batch:
                 self.records[b].plans.append(states_on_grid(answer.trajectories, i))
                 if answer.pressures is not None:
                     self.records[b].pressures.append(answer.pressures[i])
-        going = [i for i, b in enumerate(answer.rows) if self.records[b].samples > self.world.step + 1]
-        if not going:
+        goes_on = [self.records[b].samples > self.world.step + 1 for b in answer.rows]
+        going = np.flatnonzero(goes_on)
+        if not len(going):
             return
         whole = len(going) == len(answer.rows)
         rows = answer.rows if whole else answer.rows[going]

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from tests.metrics.made_roads import patchwork
 
-from radp.scenario import Ego, ObjectType, Scenario, Tracks, TrafficLights
+from radp.scenario import Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 from radp.scenario.synthetic import make_scenario
+from radp.scenario.vehicle import PACIFICA
 from radp.sim.rollout import Rollout
 
 
@@ -81,3 +82,43 @@ def patchwork_rollout(seed: int, samples: int = 60, objects: int = 8) -> Rollout
         tracks=log, lights=TrafficLights(np.zeros(0, np.int64), np.zeros((samples + 1, 0), np.uint8)), route=(),
     )  # fmt: skip
     return Rollout(scenario, time_us[:samples], ego, tracks, planner="wander", seed=seed)
+
+
+def drive_on(
+    road: RoadMap,
+    poses: np.ndarray,
+    expert: np.ndarray | None = None,
+    speed: float | np.ndarray = 1.0,
+    tracks: Tracks | None = None,
+    step_us: int = 100_000,
+) -> Rollout:
+    """A drive whose BOX CENTRE takes the poses (S, 3); the expert's (N, 3) are the same and one more if not given."""
+    poses = np.asarray(poses, dtype=np.float64).reshape(-1, 3)
+    expert = np.concatenate([poses, poses[-1:]]) if expert is None else np.asarray(expert, dtype=np.float64)
+    time_us = 1_600_000_000_000_000 + np.arange(len(expert), dtype=np.int64) * step_us
+    frames = len(expert)
+    nothing = Tracks((), np.zeros(0, np.uint8), np.zeros((0, 3)), np.zeros((0, frames, 5)), np.zeros((0, frames), bool))
+    lights = TrafficLights(np.zeros(0, np.int64), np.zeros((frames, 0), np.uint8))
+    scenario = Scenario("made", "made", "made", road, time_us, _from_centers(expert), nothing, lights, route=())
+    ego = _from_centers(poses)
+    ego[:, Ego.VX] = speed
+    seen = tracks or Tracks(
+        (), nothing.type, nothing.size, nothing.state[:, : len(poses)], nothing.valid[:, : len(poses)]
+    )
+    return Rollout(scenario, time_us[: len(poses)], ego, seen)
+
+
+def _from_centers(poses: np.ndarray) -> np.ndarray:
+    ego = np.zeros((len(poses), len(Ego)))
+    ego[:, : Ego.VX] = poses
+    ego[:, Ego.X] -= PACIFICA.rear_axle_to_center * np.cos(poses[:, 2])
+    ego[:, Ego.Y] -= PACIFICA.rear_axle_to_center * np.sin(poses[:, 2])
+    return ego
+
+
+def boxes(*rows: tuple[ObjectType, float, float, np.ndarray], samples: int) -> Tracks:
+    """Objects of (type, length, width, states (5,) or (S, 5)), present all the time, named t0, t1, ..."""
+    state = np.stack([np.broadcast_to(row[3], (samples, 5)) for row in rows]).astype(np.float64)
+    size = np.array([(row[1], row[2], 1.6) for row in rows])
+    kinds = np.array([row[0] for row in rows], dtype=np.uint8)
+    return Tracks(tuple(f"t{i}" for i in range(len(rows))), kinds, size, state, np.ones(state.shape[:2], bool))

@@ -192,7 +192,8 @@ def _roadside(variant: int, walkers: int, cones: int, frames: int, random: np.ra
         speed = np.full(frames, 0.0 if stands else 4.0 if rides else random.uniform(0.9, 1.5))
         distance = random.uniform(5.0, 60.0) + np.cumsum(speed) * DT
         along = arm_poses(variant, arm, distance)
-        points = shift_left(along, left * (side + (0.6 if stands else 2.0)))
+        # Each walks on a line of their own, so that nobody runs into another.
+        points = shift_left(along, left * (side + (0.6 if stands else 2.0 + i)))
         state[i] = _box_states(np.column_stack((points, along[:, 2])), speed)
     ids = tuple(f"{'c' if i >= walkers else 'p'}{i:03d}" for i in range(count))
     return Tracks(ids, kinds, size, state, np.ones((count, frames), dtype=bool))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from radp.runs.errors import BadInput
 from radp.runs.files import atomic_path
 from radp.scenario.blobs import decode_fields, encode_fields, pack_blobs, unpack_blobs
-from radp.scenario.codec import CodecError, decode_array, decode_strings, encode_array, encode_strings
+from radp.scenario.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
 from radp.scenario.road_map import RoadMap
 from radp.scenario.scenario import Scenario, Tracks, TrafficLights
 
@@ -41,16 +41,16 @@ class StoreError(BadInput):
     """A store or one of its files cannot be used; the message is one sentence that names the file."""
 
 
-def scenario_row(scenario: Scenario, map_key: str) -> dict[str, Any]:
+def scenario_row(scenario: Scenario, map_key: str, level: int = LEVEL) -> dict[str, Any]:
     """A row of a scenario shard."""
     goal = scenario.goal
     blobs = {
         "time_us": encode_array(scenario.time_us),
-        "ego": encode_array(scenario.ego),
+        "ego": encode_array(scenario.ego, level),
         "route": encode_strings(scenario.route),
         "goal": b"" if goal is None else encode_array(goal),
-        **{f"tracks.{name}": blob for name, blob in encode_fields(scenario.tracks).items()},
-        **{f"lights.{name}": blob for name, blob in encode_fields(scenario.lights).items()},
+        **{f"tracks.{name}": blob for name, blob in encode_fields(scenario.tracks, level).items()},
+        **{f"lights.{name}": blob for name, blob in encode_fields(scenario.lights, level).items()},
     }
     return {
         "token": scenario.token,
@@ -85,9 +85,9 @@ def scenario_from_row(batch: pa.RecordBatch, row: int, road_map: RoadMap, file: 
         raise StoreError(f"{file}: scenario {index['token']!r} cannot be read ({error})") from None
 
 
-def map_row(road_map: RoadMap, map_key: str) -> dict[str, Any]:
+def map_row(road_map: RoadMap, map_key: str, level: int = LEVEL) -> dict[str, Any]:
     """A row of a map shard."""
-    data = pack_blobs(encode_fields(road_map))
+    data = pack_blobs(encode_fields(road_map, level))
     return {"map": map_key, "name": road_map.name, "lanes": len(road_map), "data": data}
 
 

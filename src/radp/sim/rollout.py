@@ -53,9 +53,7 @@ def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
     with reading(name, "seed"):
         seed = int(data.get("seed", 0))
     if len(time_us) > scenario.frames or not np.isfinite(ego).all():
-        raise RolloutJsonError(
-            f"{name}: ego has {len(time_us)} states, expected at most {scenario.frames}, all finite"
-        )
+        raise RolloutJsonError(f"{name}: ego has {len(time_us)} states, expected at most {scenario.frames}, all finite")
     seen = logged_agents(scenario, len(time_us))
     mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
     planner, failure = str(data.get("planner", "unknown")), data.get("failure")

@@ -1,0 +1,223 @@
+"""The score card: which gate or metric cost how much, when, with which object, by what margin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from radp.metrics.comfort import BOUNDS
+from radp.metrics.drivable_area import TOLERANCE
+from radp.metrics.driving_direction import COMPLIANT
+from radp.metrics.metric import Metric
+from radp.metrics.progress import MAKING_PROGRESS
+from radp.metrics.score import GATES, METRICS, WEIGHTS, Details, ScenarioScore, aggregate
+from radp.metrics.ttc import LEAST
+from radp.scenario import ObjectType
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The worst moment of a metric. margin > 0: that far from the bound; < 0: that far beyond it; None: unlimited."""
+
+    frame: int
+    time: float  # s since the start of the drive
+    margin: float | None
+    unit: str
+    what: str
+    track: str | None = None
+    object: str | None = None
+
+
+def score_card(score: ScenarioScore) -> dict[str, Any]:
+    """JSON-ready. The costs of the metrics add up to 1 - score: gates take first, the weighted mean shares the rest.
+
+    `gain` is what the score would win if this metric alone were perfect.
+    """
+    costs = metric_costs(score.metrics)
+    details = score.details
+    return {
+        "token": score.token,
+        "kind": score.kind,
+        "planner": score.planner,
+        "agents": score.agent_mode,
+        "seed": score.seed,
+        "score": score.score,
+        "failure": score.failure,
+        "metrics": {
+            name: {
+                "value": score.metrics[name].value if score.metrics[name].valid else None,
+                "role": "gate" if name in GATES else "weighted",
+                "weight": WEIGHTS.get(name),
+                "cost": costs[name],
+                "gain": _gain(score, name),
+                "moments": [asdict(moment) for moment in moments_of(score, name)] if details else [],
+            }
+            for name in METRICS
+        },
+        "collisions": [
+            {
+                "frame": c.frame,
+                "time": _time(details, c.frame) if details else 0.0,
+                "time_us": c.time_us,
+                "track": c.track,
+                "object": c.object.name,
+                "type": c.type.name,
+                "at_fault": c.at_fault,
+                "delta_v": c.delta_v,
+            }
+            for c in score.collisions
+        ],
+    }
+
+
+def metric_costs(metrics: dict[str, Metric]) -> dict[str, float]:
+    """What each metric takes from a perfect score of 1; metrics without a value take nothing."""
+    costs = dict.fromkeys(METRICS, 0.0)
+    left = 1.0
+    for name in GATES:
+        if metrics[name].valid:
+            costs[name] = left * (1.0 - metrics[name].value)
+            left *= metrics[name].value
+    total = sum(weight for name, weight in WEIGHTS.items() if metrics[name].valid)
+    for name, weight in WEIGHTS.items():
+        if metrics[name].valid:
+            costs[name] = left * weight / total * (1.0 - metrics[name].value)
+    return costs
+
+
+def _gain(score: ScenarioScore, name: str) -> float:
+    if not score.metrics[name].valid:
+        return 0.0
+    return aggregate({**score.metrics, name: Metric(1.0)}) - score.score
+
+
+def moments_of(score: ScenarioScore, name: str) -> Iterator[Moment]:
+    """The moments that decided a metric, or came nearest to it; nothing where there is nothing to tell."""
+    if score.details is None or not score.metrics[name].valid:
+        return iter(())
+    return _MOMENTS[name](score, score.details)
+
+
+def _time(details: Details, frame: int) -> float:
+    return round(float(details.time_us[frame] - details.time_us[0]) * 1e-6, 6)
+
+
+def _at(details: Details, frame: int, margin: float | None, unit: str, what: str, **object_of: str) -> Moment:
+    return Moment(int(frame), _time(details, frame), margin, unit, what, **object_of)
+
+
+def _collisions(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    for c in score.collisions:
+        if c.at_fault:
+            what = f"{c.type.name.lower().replace('_', ' ')} collision at {details.speed[c.frame]:.2f} m/s"
+            yield _at(details, c.frame, -c.delta_v, "m/s delta v", what, track=c.track, object=c.object.name)
+
+
+def _drivable(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    outside = details.drivable.outside
+    if outside.any():
+        worst = int(outside.argmax())
+        first = int((outside > 0.0).argmax())
+        margin = float(TOLERANCE - outside[worst]) if np.isfinite(outside[worst]) else None
+        told = f"{outside[worst]:.2f} m" if np.isfinite(outside[worst]) else "without end"
+        yield _at(
+            details, worst, margin, "m", f"a corner is {told} off the road, first at {_time(details, first):.1f} s"
+        )
+
+
+def _making_progress(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    ratio = score.metrics["ego_progress_along_expert_route"].value
+    what = f"{ratio:.3f} of the expert's way, {MAKING_PROGRESS} needed"
+    yield _at(details, len(details.time_us) - 1, ratio - MAKING_PROGRESS, "ratio", what)
+
+
+def _direction(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    worst = int(details.direction.series.argmin())
+    backwards = abs(float(details.direction.series[worst]))
+    what = f"{backwards:.2f} m against the lane within 1 s" if backwards > 0.0 else "never against the lane"
+    yield _at(details, worst, COMPLIANT - backwards, "m", what)
+
+
+def _progress(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    mine, theirs = details.progress.ego_total, details.progress.expert_total
+    what = f"{mine:.1f} m along the route, the expert {theirs:.1f} m"
+    yield _at(details, len(details.time_us) - 1, mine - theirs, "m", what)
+
+
+def _ttc(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    worst = int(details.ttc.ttc.argmin())
+    value, agent = float(details.ttc.ttc[worst]), int(details.ttc.agent[worst])
+    if not np.isfinite(value):
+        return
+    short = int((details.ttc.ttc <= LEAST).sum())
+    what = f"{value:.1f} s to a collision" + (f", {short} samples too short" if short else "")
+    met = {"track": score.track_ids[agent], "object": ObjectType(score.track_types[agent]).name}
+    yield _at(details, worst, value - LEAST, "s", what, **met)
+
+
+def _speed_limit(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    limit = details.speed_limit.limit
+    if not limit.any():
+        return
+    margin = np.where(limit > 0.0, limit - details.speed, np.inf)
+    worst = int(margin.argmin())
+    over = int((details.speed_limit.over > 0.0).sum())
+    what = f"{details.speed[worst]:.2f} m/s where {limit[worst]:.2f} is the limit"
+    yield _at(details, worst, float(margin[worst]), "m/s", what + (f", {over} samples too fast" if over else ""))
+
+
+def _comfort(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+    """Every bound that was broken, or the one that was nearest (as a share of its bound)."""
+    found = []
+    for name, (low, high) in BOUNDS.items():
+        series = details.comfort.series[name]
+        margin = np.minimum(series - low, high - series)
+        worst = int(margin.argmin())
+        share = float(margin[worst]) / high
+        unit = "m/s2" if name.endswith("_acceleration") and "yaw" not in name else "m/s3" if "jerk" in name else "rad/s"
+        unit = "rad/s2" if name == "yaw_acceleration" else unit
+        bound = low if series[worst] - low < high - series[worst] else high
+        what = f"{name} {series[worst]:.2f} {unit}, bound {bound:.2f}"
+        found.append((share, details.comfort.flags[name], _at(details, worst, float(margin[worst]), unit, what)))
+    broken = [moment for _, within, moment in found if not within]
+    yield from broken or [min(found, key=lambda entry: entry[0])[2]]
+
+
+_MOMENTS = {
+    "no_ego_at_fault_collisions": _collisions,
+    "drivable_area_compliance": _drivable,
+    "ego_is_making_progress": _making_progress,
+    "driving_direction_compliance": _direction,
+    "ego_progress_along_expert_route": _progress,
+    "time_to_collision_within_bound": _ttc,
+    "speed_limit_compliance": _speed_limit,
+    "ego_is_comfortable": _comfort,
+}
+
+
+def card_text(card: dict[str, Any]) -> str:
+    """The card for people: what cost something first, then what was kept and how closely."""
+    head = f"{card['token']}  {card['kind']}  ({card['planner']}, {card['agents']})  score {card['score']:.4f}"
+    if card["failure"] is not None:
+        return f"{head}\n  the planner failed: {card['failure']}"
+    rows = sorted(card["metrics"].items(), key=lambda row: -row[1]["cost"])
+    lines = [head, f"  {'cost':>6}  {'value':>6}  metric"]
+    for name, entry in rows:
+        value = "n/a" if entry["value"] is None else f"{entry['value']:.4f}"
+        cost = f"-{entry['cost']:.4f}" if entry["cost"] > 0.0 else "."
+        lines.append(f"  {cost:>7} {value:>6}  {name}{'  (gate)' if entry['role'] == 'gate' else ''}")
+        lines += [f"{'':18}{_moment_text(moment)}" for moment in entry["moments"]]
+    harmless = [c for c in card["collisions"] if not c["at_fault"]]
+    for c in harmless:
+        lines.append(f"  not at fault: {c['type'].lower()} with {c['object']} {c['track']} at {c['time']:.1f} s")
+    return "\n".join(lines)
+
+
+def _moment_text(moment: dict[str, Any]) -> str:
+    met = f" with {moment['object']} {moment['track']}" if moment["track"] is not None else ""
+    margin = moment["margin"]
+    by = "" if margin is None else f" (margin {margin:+.3f} {moment['unit']})"
+    return f"{moment['time']:5.1f} s  {moment['what']}{met}{by}"

@@ -46,12 +46,11 @@ class Ledger:
 
     def _append(self, row: dict[str, str | None]) -> None:
         line = (json.dumps(row) + "\n").encode()
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            size = os.fstat(handle).st_size
-            if size and os.pread(handle, 1, size - 1) != b"\n":
-                line = b"\n" + line  # the last writer was killed in the middle of a line
-            os.write(handle, line)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        with open(self.path, "ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    line = b"\n" + line  # the last writer was killed in the middle of a line
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())

@@ -66,9 +66,12 @@ class Progress:
             self._show_lines()
 
     def _show_lines(self) -> None:
+        """A line at each interval, and one at the end if any was shown before."""
+        shown = ""
         while not self._stop.wait(LINE_EVERY_S):
-            print(self.line(), file=sys.stderr, flush=True)
-        if time.monotonic() - self._begin > LINE_EVERY_S:
+            shown = self.line()
+            print(shown, file=sys.stderr, flush=True)
+        if shown and not shown.startswith(f"{self.label}: {self.done}/"):
             print(self.line(), file=sys.stderr, flush=True)
 
     def _show_bar(self) -> None:

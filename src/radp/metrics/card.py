@@ -123,9 +123,8 @@ def _drivable(score: ScenarioScore, details: Details) -> Iterator[Moment]:
         first = int((outside > 0.0).argmax())
         margin = float(TOLERANCE - outside[worst]) if np.isfinite(outside[worst]) else None
         told = f"{outside[worst]:.2f} m" if np.isfinite(outside[worst]) else "without end"
-        yield _at(
-            details, worst, margin, "m", f"a corner is {told} off the road, first at {_time(details, first):.1f} s"
-        )
+        what = f"a corner is {told} off the road, first at {_time(details, first):.1f} s"
+        yield _at(details, worst, margin, "m", what)
 
 
 def _making_progress(score: ScenarioScore, details: Details) -> Iterator[Moment]:
@@ -153,7 +152,7 @@ def _ttc(score: ScenarioScore, details: Details) -> Iterator[Moment]:
     if not np.isfinite(value):
         return
     short = int((details.ttc.ttc <= LEAST).sum())
-    what = f"{value:.1f} s to a collision" + (f", {short} samples too short" if short else "")
+    what = (f"too short in {short} of {len(details.time_us)} samples, at worst " if short else "") + f"{value:.1f} s"
     met = {"track": score.track_ids[agent], "object": ObjectType(score.track_types[agent]).name}
     yield _at(details, worst, value - LEAST, "s", what, **met)
 

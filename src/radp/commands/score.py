@@ -1,0 +1,114 @@
+"""radp score: score drives as nuPlan does."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from radp.runs.errors import BadInput
+
+if TYPE_CHECKING:
+    from radp.sim.rollout import Rollout
+
+SUFFIXES = (".json", ".json.gz")
+BATCH = 64  # drives read and scored at a time
+
+
+def score(
+    paths: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Score drives with nuPlan's closed-loop metrics: what cost how much, when, with which object, by what margin.
+
+    Takes neutral JSON files (.json, .json.gz), folders of them, and folders of radp simulate. A file that cannot be
+    used gets one sentence on stderr and exit code 2; the others are scored all the same.
+
+    Example:
+        radp score drive.json.gz
+        radp score runs/pdm --json
+        radp score exported/ --quiet
+
+    Args:
+        paths: Files or folders.
+        json: Print one JSON object: drives (the score cards), summary, errors.
+        quiet: Print the summary only.
+    """
+    from radp.metrics.card import card_text, score_card
+    from radp.metrics.score import evaluate_many
+    from radp.metrics.summary import summarise, summary_text
+
+    if not paths:
+        raise BadInput("radp score needs at least one file or folder")
+    errors: list[str] = []
+    cards, seeds = [], set()
+    for batch in _batches(_rollouts(paths, errors)):
+        for result in evaluate_many(batch):
+            cards.append(score_card(result))
+            seeds.add(result.seed)
+            if not (json or quiet):
+                print(card_text(cards[-1]), end="\n\n")
+    summary = summarise(cards, seed=seeds.pop() if len(seeds) == 1 else 0)
+    if json:
+        print(json_module.dumps({"drives": cards, "summary": summary, "errors": errors}, indent=1))
+    elif len(cards) > 1 or quiet:
+        print(summary_text(summary))
+    return 2 if errors or not cards else 0
+
+
+def _rollouts(paths: tuple[Path, ...], errors: list[str]) -> Iterator[Rollout]:
+    """The drives at all paths; what cannot be read is told on stderr and kept in `errors`."""
+    for path in paths:
+        before, count = len(errors), 0
+        for rollout in _drives_at(path, errors):
+            count += 1
+            yield rollout
+        if count == 0 and len(errors) == before:
+            _complain(f"{path} holds no drives", errors)
+
+
+def _drives_at(path: Path, errors: list[str]) -> Iterator[Rollout]:
+    from radp.sim.rollout import read_rollout, rollout_from_json
+    from radp.sources.rollout_json import load_json
+
+    if (path / "config.json").exists():
+        from radp.evaluation.closed_loop import Run
+
+        try:
+            yield from Run.open(path).rollouts()
+        except (BadInput, OSError) as error:
+            _complain(str(error), errors)
+    elif path.is_dir():
+        for file in sorted(f for f in path.iterdir() if f.name.endswith(SUFFIXES)):
+            try:
+                data = load_json(file)
+                if "ego" in data:  # scenarios and results may lie beside the drives
+                    yield rollout_from_json(data, str(file))
+            except ValueError as error:
+                _complain(str(error), errors)
+    else:
+        try:
+            yield read_rollout(path)
+        except ValueError as error:
+            _complain(str(error), errors)
+
+
+def _complain(sentence: str, errors: list[str]) -> None:
+    print(f"radp: {sentence}", file=sys.stderr)
+    errors.append(sentence)
+
+
+def _batches(rollouts: Iterator[Rollout]) -> Iterator[list[Rollout]]:
+    batch: list[Rollout] = []
+    for rollout in rollouts:
+        batch.append(rollout)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

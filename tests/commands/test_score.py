@@ -1,0 +1,78 @@
+"""radp score: files, folders, bad files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
+
+from radp.commands.cli import main
+from radp.metrics.score import METRICS, evaluate
+from radp.sim.rollout import rollout_to_json
+from radp.sources.rollout_json import save_json, scenario_to_json
+
+
+@pytest.fixture(scope="module")
+def drives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two drives, a scenario, a broken file and something else."""
+    folder = tmp_path_factory.mktemp("drives")
+    for name, rollout in (("a.json.gz", wandering_rollout(3)), ("b.json", patchwork_rollout(1))):
+        data = rollout_to_json(rollout)
+        data["agents"] = []
+        save_json(data, folder / name)
+    save_json(scenario_to_json(wandering_rollout(2).scenario), folder / "scenario.json.gz")
+    (folder / "notes.txt").write_text("nothing")
+    return folder
+
+
+def test_one_file(drives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(drives / "b.json")]) == 0
+    out = capsys.readouterr().out
+    assert "patchwork_1" in out
+    for name in METRICS:
+        assert name in out
+
+
+def test_folder_as_json(drives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from radp.sim.rollout import read_rollout
+
+    assert main(["score", str(drives), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [card["token"] for card in report["drives"]] == ["synthetic_000003", "patchwork_1"]
+    assert report["errors"] == []
+    assert report["summary"]["scenarios"] == 2
+    expected = [evaluate(read_rollout(drives / name)).score for name in ("a.json.gz", "b.json")]
+    assert [card["score"] for card in report["drives"]] == expected
+    assert report["summary"]["score"]["mean"] == pytest.approx(sum(expected) / 2)
+
+
+def test_bad_files_get_a_sentence_and_the_others_go_on(
+    drives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken, missing = tmp_path / "broken.json.gz", tmp_path / "missing.json"
+    broken.write_bytes((drives / "a.json.gz").read_bytes()[:2000])
+    scenario = drives / "scenario.json.gz"
+    code = main(["score", str(broken), str(missing), str(scenario), str(drives / "b.json"), "--json"])
+    captured = capsys.readouterr()
+    assert code == 2
+    assert [card["token"] for card in json.loads(captured.out)["drives"]] == ["patchwork_1"]
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 3
+    assert str(broken) in lines[0]
+    assert str(missing) in lines[1]
+    assert "is a scenario and not a drive" in lines[2]
+
+
+def test_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(tmp_path)]) == 2
+    assert "holds no drives" in capsys.readouterr().err
+    assert main(["score"]) == 2
+
+
+def test_quiet_prints_the_summary_only(drives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(drives), "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("2 drives, 0 failed")
+    assert "score by kind" in out

@@ -4,8 +4,8 @@ import json
 
 import pytest
 import torch
-from golden_file import PATTERN, read_golden
 
+from diffusion_planner_golden import PATTERN, read_golden
 from radp.model.checkpoint import load_model, published_name
 from radp.model.encoder import token_positions
 from radp.model.loss import add_noise, diffusion_loss, make_target

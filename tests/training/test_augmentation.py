@@ -1,18 +1,14 @@
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
+from diffusion_planner_golden import PATTERN, read_golden
 from made_scenes import made_scene
 from radp.scene.scene import EgoColumn
 from radp.training.augmentation import JOIN, Draws, augment, disturb_state, in_ego_frame, quintic, return_to_log
 from shared_data import shared_params
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
-from golden_file import PATTERN, read_golden
 
 
 @pytest.mark.golden

@@ -24,11 +24,12 @@ def box_corners(boxes: Tensor) -> Tensor:
 
 
 def axis_gaps(a: Tensor, b: Tensor) -> Tensor:
-    """(..., 6), (..., 6) -> (..., 8) gaps (m) between the boxes' shadows on the four box axes.
+    """(..., 6), (..., 6), broadcast -> (..., 8) gaps (m) between the boxes' shadows on the four box axes.
 
     On a unit axis u the shadows' centres lie p = u . (centre_b - centre_a) apart and reach h_a, h_b to
     each side; the gaps are p - h_a - h_b and -p - h_a - h_b. The boxes are apart if and only if some gap is positive.
     """
+    a, b = torch.broadcast_tensors(a, b)
     axes = torch.stack([axis for box in (a, b) for axis in _axes(box)], -2)  # (..., 4, 2)
     offset = ((b[..., :2] - a[..., :2]).unsqueeze(-2) * axes).sum(-1)
     reach = _reach(a, axes) + _reach(b, axes)

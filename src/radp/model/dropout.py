@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -62,7 +63,7 @@ def masked_by_seed(values: Tensor, seed: int, dropped_levels: int) -> Tensor:
 
     threads = max(1, min(torch.get_num_threads(), half // PAIRS_PER_THREAD))
     bounds = [half * k // threads for k in range(threads + 1)]
-    jobs = [_pool().submit(mask, *span) for span in zip(bounds[:-2], bounds[1:-1])]
+    jobs = [_pool().submit(mask, *span) for span in pairwise(bounds[:-1])]
     mask(*bounds[-2:])
     for job in jobs:
         job.result()

@@ -80,7 +80,7 @@ class CollisionGuidance:
         neighbours = make_boxes(poses, size[..., 0], size[..., 1])
         ego_pose = shift_forward(torch.cat((ego_xy[:, 1:], heading[:, 0]), -1), REAR_AXLE_TO_CENTRE)
         ego = make_boxes(ego_pose, EGO_LENGTH + INFLATION, EGO_WIDTH + INFLATION).unsqueeze(1)
-        closeness = (1 - box_distance(ego.expand_as(neighbours), neighbours) / SAFE_DISTANCE).clamp(min=0)
+        closeness = (1 - box_distance(ego, neighbours) / SAFE_DISTANCE).clamp(min=0)
         strong = _mean_over(closeness, there & (closeness > 1))
         weak = _mean_over(closeness, there & (closeness > 0) & (closeness <= 1))
         return -torch.exp(strong + weak)

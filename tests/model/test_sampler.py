@@ -1,0 +1,141 @@
+import math
+
+import pytest
+import torch
+
+from made_models import SMALL, randomised
+from made_scenes import made_scene
+from radp.model.bench import plan_plainly
+from radp.model.sampler import noise_of_seeds, sample_plans, solve
+from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, time_of_half_log_snr, training_times
+from radp.planners.guidance import CollisionGuidance
+
+
+@pytest.fixture(scope="module")
+def model():
+    return randomised(SMALL)
+
+
+def test_schedule_is_variance_preserving_and_invertible():
+    t = torch.linspace(1e-3, 1, 50, dtype=torch.float64)
+    torch.testing.assert_close(alpha(t) ** 2 + sigma(t) ** 2, torch.ones_like(t))
+    assert float(alpha(t[-1])) == pytest.approx(0.00657, abs=1e-5)
+    assert float(sigma(t[0])) == pytest.approx(0.0105, abs=1e-4)
+    torch.testing.assert_close(time_of_half_log_snr(half_log_snr(t)), t)
+
+
+def test_training_times_are_stratified_within_a_scene():
+    times = training_times(1000, 4, torch.Generator().manual_seed(0)).view(1000, 4)
+    strata = ((times - 1e-3) / 0.999 * 4).floor().clamp(max=3)
+    assert torch.equal(strata, torch.arange(4.0).expand(1000, 4))
+
+
+def test_the_solver_is_exact_for_gaussian_data():
+    """For data N(0, s^2) the optimal x_0 is known, and so is the flow: x scales with sqrt(alpha^2 s^2 + sigma^2)."""
+    spread = 0.7
+    times = denoising_times(200).double()
+    x = torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def denoise(state, call):
+        a, s = alpha(times[call]), sigma(times[call])
+        return a * spread**2 / (a**2 * spread**2 + s**2) * state
+
+    def scale(t):
+        return torch.sqrt(alpha(t) ** 2 * spread**2 + sigma(t) ** 2)
+
+    end = solve(denoise, x, x[:, :, 0] * 0, times)[:, :, 1:]
+    a = alpha(times[-1])
+    expected = a * spread**2 / scale(times[-1]) ** 2 * (scale(times[-1]) / scale(times[0]) * x[:, :, 1:])
+    torch.testing.assert_close(end, expected, atol=2e-4, rtol=2e-3)
+
+
+def test_the_same_noise_gives_the_same_plan_whatever_the_batch(model):
+    scene = made_scene(batch=4)
+    noise = noise_of_seeds([1, 2, 3, 4], model)
+    together = sample_plans(model, scene, noise=noise).trajectories
+    again = sample_plans(model, scene, noise=noise).trajectories
+    assert torch.equal(together, again)
+    alone = sample_plans(model, scene[2], noise=noise_of_seeds([3], model)).trajectories
+    torch.testing.assert_close(alone, together[2:3], atol=1e-4, rtol=1e-4)
+
+
+def test_generators_and_several_samples(model):
+    scene = made_scene(batch=2)
+    one, two = (
+        sample_plans(model, scene, samples=3, generator=torch.Generator().manual_seed(5)).trajectories for _ in "ab"
+    )
+    assert one.shape == (2, 3, 11, 80, 4) and torch.equal(one, two)
+    assert not torch.allclose(one[:, 0], one[:, 1])
+    noise = noise_of_seeds([8, 9], model, samples=3)
+    many = sample_plans(model, scene, noise=noise)
+    for k in range(3):
+        single = sample_plans(model, scene, noise=noise[:, k : k + 1])
+        torch.testing.assert_close(many.trajectories[:, k : k + 1], single.trajectories, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(many.tokens[:, k : k + 1], single.tokens, atol=1e-4, rtol=1e-4)
+
+
+def test_the_quick_path_gives_what_the_plain_one_gives(model):
+    scene, noise = made_scene(batch=3), noise_of_seeds([1, 2, 3], model)
+    quick = sample_plans(model, scene, noise=noise).trajectories
+    torch.testing.assert_close(quick, plan_plainly(model, scene, noise), atol=1e-4, rtol=1e-5)
+
+
+def test_encoder_runs_once_and_the_decoder_once_a_call(model):
+    counts = {"encoder": 0, "route": 0, "decoder": 0}
+
+    def counting(name):
+        def hook(*_):
+            counts[name] += 1
+
+        return hook
+
+    parts = {"encoder": model.encoder, "route": model.decoder.route_encoder, "decoder": model.decoder}
+    hooks = [part.register_forward_hook(counting(name)) for name, part in parts.items()]
+    sample = sample_plans(model, made_scene(batch=2), steps=10, trace=True)
+    for hook in hooks:
+        hook.remove()
+    assert counts == {"encoder": 1, "route": 1, "decoder": 11}
+    assert sample.trace.states.shape[0] == 11
+    assert sample.encoding.tokens.shape == (2, 107, 32) and sample.encoding.padded.shape == (2, 107)
+    assert sample.tokens.shape == (2, 1, 11, 32)
+
+
+def test_the_current_state_is_pinned_in_every_call(model):
+    scene = made_scene(batch=2)
+    states = sample_plans(model, scene, trace=True).trace.states
+    now = model.observe(scene)
+    expected = torch.cat((now.ego_current_state[:, None, :4], now.neighbor_agents_past[:, :10, -1, :4]), 1)
+    assert torch.equal(states[:, :, :, 0], expected.expand(11, -1, -1, -1))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 20])
+def test_any_number_of_steps(model, steps):
+    sample = sample_plans(model, made_scene(batch=1), steps=steps, temperature=1.0, trace=True)
+    assert torch.isfinite(sample.trajectories).all() and len(sample.trace.times) == steps + 1
+    assert float(sample.trace.times[-1]) == pytest.approx(1e-3)
+
+
+def test_score_models_sample_too():
+    model = randomised(type(SMALL)(**(SMALL.to_json() | {"output": "score"})))
+    assert torch.isfinite(sample_plans(model, made_scene(batch=1)).trajectories).all()
+
+
+def test_guided_plans_do_not_depend_on_the_batch(model):
+    scene = made_scene(batch=3)
+    scene.neighbor_agents_past[:, 0, -1, :4] = torch.tensor([6.0, 1.0, 1.0, 0.0])
+    noise = noise_of_seeds([4, 5, 6], model, samples=2)
+    guidance = CollisionGuidance.of_scene(scene)
+    together = sample_plans(model, scene, noise=noise, guidance=guidance).trajectories
+    for i in range(3):
+        alone = sample_plans(model, scene[i], noise=noise[i : i + 1], guidance=CollisionGuidance.of_scene(scene[i]))
+        torch.testing.assert_close(alone.trajectories, together[i : i + 1], atol=1e-3, rtol=1e-4)
+    plain = sample_plans(model, scene, noise=noise).trajectories
+    assert not torch.allclose(plain, together, atol=1e-3)
+    assert math.isfinite(float(guidance.energy(torch.zeros(3, 11, 81, 4))[0]))
+
+
+def test_planning_works_in_inference_mode(model):
+    scene = made_scene(batch=1)
+    with torch.inference_mode():
+        sample = sample_plans(model, scene, guidance=CollisionGuidance.of_scene(scene))
+    assert torch.isfinite(sample.trajectories).all()

@@ -1,0 +1,185 @@
+"""The switches that `nuplan` leaves off, one by one, and the loss they change."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from made_models import SMALL, randomised
+from made_scenes import made_scene
+from radp.model.config import MINI
+from radp.model.loss import diffusion_loss, make_target
+from radp.model.sampler import sample_plans
+from radp.model.schedule import training_times
+from radp.model.target import TargetSpace
+from radp.planners.guidance import CollisionGuidance
+from radp.scene.normaliser import Normaliser
+
+VELOCITY = replace(SMALL, target_space="velocity", waypoint_loss_weight=1.0)
+
+
+def space(config):
+    return TargetSpace(config, Normaliser.published(config.neighbours))
+
+
+@pytest.mark.parametrize("config", [SMALL, VELOCITY])
+def test_target_space_and_metres_undo_each_other(config):
+    metres = torch.randn(2, 11, 81, 4, dtype=torch.float64).cumsum(2)
+    back = space(config).to_metres(space(config).from_metres(metres))
+    torch.testing.assert_close(back, metres)
+
+
+def test_velocities_sum_to_waypoints():
+    x = torch.zeros(1, 11, 81, 4)
+    x[:, 0, 0] = torch.tensor([-0.5, 0.0, 1.0, 0.0])  # the ego at the origin, normalised
+    x[:, 0, 1:, 0] = 0.8  # 8 m/s
+    metres = space(VELOCITY).to_metres(x)
+    torch.testing.assert_close(metres[0, 0, :, 0], 0.8 * torch.arange(81.0))
+    assert not metres[0, 0, :, 1].any()
+
+
+@pytest.mark.parametrize("config", [SMALL, VELOCITY])
+def test_the_chain_rule_of_the_target_space(config):
+    x = torch.randn(2, 11, 81, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(2, 11, 81, 4, dtype=torch.float64)
+    (expected,) = torch.autograd.grad((space(config).to_metres(x) * weight).sum(), x)
+    torch.testing.assert_close(space(config).gradient_from_metres(weight), expected)
+
+
+def test_a_perfect_velocity_answer_costs_nothing(monkeypatch):
+    model = randomised(VELOCITY)
+    scene = made_scene(batch=3)
+    target = make_target(model, scene, model.observe(scene))
+    monkeypatch.setattr(model, "forward", lambda observed, x, time: target.clean)
+    loss = diffusion_loss(model, scene)
+    assert float(loss.ego) == pytest.approx(0, abs=1e-8)
+    wrong = target.clean.clone()
+    wrong[:, 0, 1, 0] += 0.1  # 0.1 m in the first step moves all 80 waypoints
+    monkeypatch.setattr(model, "forward", lambda observed, x, time: wrong)
+    expected = 0.1**2 / 80 + (0.1 / 20) ** 2
+    assert float(diffusion_loss(model, scene).ego) == pytest.approx(expected, rel=1e-4)
+
+
+def test_velocity_steps_count_only_where_both_ends_are_known():
+    model = randomised(VELOCITY)
+    scene = made_scene(batch=2)
+    scene.neighbor_agents_past[:, 0] = 1.0
+    scene.neighbor_agents_future[:, 0] = torch.arange(1.0, 81.0)[:, None] * 0.01
+    scene.neighbor_agents_future[:, 0, 30] = 0.0
+    target = make_target(model, scene, model.observe(scene))
+    assert (~target.counted[:, 1]).nonzero()[:, 1].tolist() == [30, 31] * 2
+    assert (~target.waypoints_counted[:, 1]).nonzero()[:, 1].tolist() == [30] * 2
+    assert target.counted[:, 0].all() and not target.clean[:, 1, 31:33].any()
+
+
+@pytest.mark.parametrize("config", [SMALL, VELOCITY, replace(VELOCITY, near_horizon_s=0.5, mask_padded_tokens=True)])
+def test_several_draws_cost_the_mean_of_single_draws(config):
+    model = randomised(config)
+    scene = made_scene(batch=3)
+    generator = torch.Generator().manual_seed(0)
+    time, noise = training_times(3, 4, generator), torch.randn(12, 11, 80, 4, generator=generator)
+    with torch.no_grad():
+        together = diffusion_loss(model, scene, time=time, noise=noise)
+        single = [diffusion_loss(model, scene, time=time[k::4], noise=noise[k::4]) for k in range(4)]
+    assert together.estimate.shape[0] == 12
+    for name in ("neighbour", "ego"):
+        mean = torch.stack([getattr(loss, name) for loss in single]).mean()
+        torch.testing.assert_close(getattr(together, name), mean, atol=1e-6, rtol=1e-5)
+
+
+def test_several_draws_encode_the_scene_once():
+    model = randomised(replace(SMALL, noise_draws=4))
+    seen = []
+    model.encoder.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].batch_size))
+    diffusion_loss(model, made_scene(batch=2), generator=torch.Generator().manual_seed(0))
+    assert seen == [2]
+
+
+def test_the_near_horizon_weighs_more_and_one_on_average():
+    scene = made_scene(batch=2)
+    plain, near = randomised(SMALL), randomised(replace(SMALL, near_horizon_s=0.5))
+    clean = make_target(plain, scene, plain.observe(scene)).clean
+    losses = {}
+    for step in (1, 80):
+        wrong = clean.clone()
+        wrong[:, 0, step, 0] += 1.0
+        for name, model in (("plain", plain), ("near", near)):
+            model.forward = lambda observed, x, time, wrong=wrong: wrong
+            losses[name, step] = float(diffusion_loss(model, scene).ego)
+    assert losses["plain", 1] == pytest.approx(losses["plain", 80]) == pytest.approx(1 / 80)
+    assert losses["near", 1] / losses["near", 80] == pytest.approx(8.5 / 0.6, rel=1e-4)
+    everywhere = clean + 1.0 * torch.tensor([1.0, 0, 0, 0])
+    near.forward = lambda observed, x, time: everywhere
+    assert float(diffusion_loss(near, scene).ego) == pytest.approx(1.0, rel=1e-4)
+
+
+def predictions(model, scene):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(len(scene), model.config.predicted, 81, 4, generator=generator)
+    with torch.no_grad():
+        return model(model.observe(scene), x, torch.full((len(scene),), 0.5))
+
+
+def test_masked_padding_is_not_seen():
+    """More padded lanes change the published answer (they are attended to), but not the masked one."""
+    scene = made_scene(batch=2)
+    shorter = replace(
+        scene,
+        lanes=scene.lanes.clone(),
+        lanes_has_speed_limit=scene.lanes_has_speed_limit.clone(),
+    )
+    shorter.lanes[:, 60:] = 0
+    few = shorter.crop(32, 5, 60, 25)
+    for mask, equal in ((True, True), (False, False)):
+        model = randomised(replace(SMALL, mask_padded_tokens=mask))
+        assert torch.allclose(predictions(model, shorter), predictions(model, few), atol=1e-5) is equal
+
+
+def test_route_tokens_see_the_order_of_the_route():
+    scene = made_scene(batch=1)
+    scene.route_lanes[:] = torch.randn(scene.route_lanes.shape, generator=torch.Generator().manual_seed(1))
+    model = randomised(replace(SMALL, route_tokens=True))
+    with torch.no_grad():
+        tokens = model.encoder(model.observe(scene))
+        assert tokens.tokens.shape[1] == 32 + 5 + 70 + 25 == model.config.scene_tokens
+        swapped = replace(scene, route_lanes=scene.route_lanes.flip(1))
+        other = model.encoder(model.observe(swapped)).tokens
+    assert not torch.allclose(tokens.tokens[:, 107:].flip(1), other[:, 107:], atol=1e-4)
+
+
+def test_residual_cross_attention_keeps_the_agents_apart():
+    scene = made_scene(batch=1)
+    plain, residual = (randomised(replace(SMALL, residual_cross_attention=flag)) for flag in (False, True))
+    assert not torch.allclose(predictions(plain, scene), predictions(residual, scene))
+
+
+def test_flat_polylines_have_no_mixer():
+    model = randomised(replace(SMALL, polyline_encoder="flat"))
+    assert not any("encoder.lane_encoder.polyline.blocks" in name for name, _ in model.named_parameters())
+    assert torch.isfinite(predictions(model, made_scene(batch=2))).all()
+
+
+def test_mini_trains_and_plans_on_scenes_of_the_published_size():
+    model = randomised(MINI).train()
+    scene = made_scene(batch=2)
+    loss = diffusion_loss(model, scene, generator=torch.Generator().manual_seed(0))
+    assert loss.estimate.shape == (16, 11, 81, 4)
+    loss.total().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    sample = sample_plans(model.eval(), scene, samples=2, guidance=CollisionGuidance.of_scene(scene))
+    assert sample.trajectories.shape == (2, 2, 11, 80, 4) and torch.isfinite(sample.trajectories).all()
+
+
+def test_a_few_steps_of_training_lower_the_loss():
+    model = randomised(VELOCITY).train()
+    scene = made_scene(batch=8)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    generator = torch.Generator().manual_seed(0)
+    losses = []
+    for _ in range(30):
+        optimiser.zero_grad()
+        loss = diffusion_loss(model, scene, generator=generator).ego
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert sum(losses[-5:]) < 0.5 * sum(losses[:5])

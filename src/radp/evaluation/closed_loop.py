@@ -1,0 +1,203 @@
+"""A closed-loop run on disk: drives that survive a kill, and the summary made of them.
+
+    config.json        settings that decide the result, seed, version
+    drives/            one file per finished scenario, written whole or not at all
+    ledger.jsonl       scenarios that gave no drive (a worker that died), and why
+    cards.jsonl        the score card of every scenario, one per line
+    summary.json       means and intervals, written last
+
+A drive whose planner failed is finished too: it holds the reason and scores 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from radp.metrics.card import score_card
+from radp.metrics.score import evaluate_many
+from radp.metrics.summary import summarise
+from radp.planners import UnknownPlanner, load_planner
+from radp.runs import Progress, RunFolder, parallel_map
+from radp.runs.errors import BadInput
+from radp.sim.rollout import Rollout, rollout_to_json
+from radp.sim.rollout_store import RolloutStore
+from radp.sim.simulate import Driver, Options, drive_batch, undriven
+from radp.sources.rollout_json import save_json
+from radp.zoo import Split, list_splits, open_split
+
+COMMAND = "simulate"
+DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
+SCORED_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is driven, and how."""
+
+    planner: str
+    scenarios: str  # name of a packaged split, or an absolute path
+    limit: int | None
+    options: Options
+
+    def split(self) -> Split:
+        return open_split(self.scenarios)[: self.limit]
+
+    def load_planner(self) -> Driver:
+        try:
+            return load_planner(self.planner)
+        except UnknownPlanner as error:
+            raise BadInput(str(error)) from None
+
+    def settings(self, tokens: Sequence[str]) -> dict[str, object]:
+        """What must be equal for a run to be resumed; a planner or a list of scenarios that changed is another run."""
+        options = {name: value for name, value in asdict(self.options).items() if name != "seed"}
+        return {
+            "planner": self.planner,
+            "planner_file": _file_hash(self.planner),
+            "scenarios": self.scenarios,
+            "scenario_tokens": hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16],
+            "limit": self.limit,
+            **options,
+        }
+
+
+class Run:
+    """A run folder with its scenarios and drives."""
+
+    def __init__(self, folder: RunFolder, job: Job) -> None:
+        self.folder, self.job = folder, job
+        self.split = job.split()
+        self.store = RolloutStore(folder.path / DRIVES)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Run:
+        """A run that was started earlier; BadInput if the folder holds none."""
+        folder = RunFolder.open(path)
+        if folder.config["command"] != COMMAND:
+            raise BadInput(f"{path} holds a run of radp {folder.config['command']}, expected one of radp {COMMAND}")
+        settings = folder.settings
+        chosen = {name: settings[name] for name in ("agents", "controller", "keep_plans")}
+        options = Options(seed=folder.config["seed"], **chosen)
+        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options))
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """The drives in the order of the scenarios; one that is missing counts as failed."""
+        finished, lost = self.store.tokens(), self.folder.ledger.failures()
+        for scenario in self.split:
+            if scenario.token in finished:
+                yield self.store.read(scenario)
+            else:
+                reason = lost.get(scenario.token, "not driven yet")
+                yield undriven(scenario, self.job.planner, self.job.options, reason)
+
+
+def run_simulation(
+    planner: str,
+    scenarios: str,
+    out: Path | str,
+    agents: str = "reactive",
+    batch: int = 64,
+    workers: int = 1,
+    seed: int = 0,
+    limit: int | None = None,
+    controller: str = "lqr",
+    keep_plans: bool = False,
+) -> Run:
+    """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
+
+    Settings that decide the result must be those of the folder (else BadInput); batch and workers may differ.
+    """
+    for name, value in (("batch", batch), ("workers", workers), ("limit", 1 if limit is None else limit)):
+        if value < 1:
+            raise BadInput(f"{name} is {value}, expected at least 1")
+    try:
+        options = Options(agents, seed, controller, keep_plans)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    job = Job(planner, _absolute(scenarios), limit, options)
+    tokens = job.split().tokens()
+    if not tokens:
+        raise BadInput(f"{scenarios!r} holds no scenarios")
+    driver = job.load_planner()
+    folder = RunFolder.create(out, COMMAND, job.settings(tokens), seed, {"batch": batch, "workers": workers})
+    run = Run(folder, job)
+    run.store.clean()
+    _drive_missing(run, driver, tokens, batch, workers)
+    return run
+
+
+def summarise_run(run: Run) -> dict[str, Any]:
+    """Score every drive; writes cards.jsonl and summary.json, and returns the summary."""
+    cards, rollouts = [], run.rollouts()
+    while group := list(islice(rollouts, SCORED_AT_ONCE)):
+        cards += [score_card(score) for score in evaluate_many(group)]
+    summary = summarise(cards, run.job.options.seed)
+    run.folder.write_bytes(CARDS, "".join(f"{json.dumps(card)}\n" for card in cards).encode())
+    run.folder.write_json(SUMMARY, summary)
+    return summary
+
+
+def export_drives(run: Run, folder: Path) -> None:
+    """Every drive as neutral JSON, one compressed file per scenario, named as in drives/."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Progress("export", len(run.split)) as progress:
+        for rollout in run.rollouts():
+            name = run.store.path_of(rollout.scenario.token).stem
+            save_json(rollout_to_json(rollout), folder / f"{name}.json.gz")
+            progress.advance()
+
+
+def _drive_missing(run: Run, driver: Driver, tokens: Sequence[str], batch: int, workers: int) -> None:
+    """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
+    drive = partial(_drive_here, driver, run.split, run.store, run.job.options)
+    if workers > 1:
+        drive = partial(_drive_in_worker, run.job, run.store.path)
+    for alone in (False, True):
+        finished = run.store.tokens()
+        missing = [i for i, token in enumerate(tokens) if token not in finished]
+        size = 1 if alone else min(batch, -(-len(missing) // workers)) or 1
+        pieces = [tuple(missing[first : first + size]) for first in range(0, len(missing), size)]
+        if pieces:
+            parallel_map(
+                drive,
+                pieces,
+                workers=workers,
+                name=lambda piece: tokens[piece[0]],
+                ledger=run.folder.ledger if alone else None,
+                label="scenarios tried alone" if alone else f"batches of {size} scenarios",
+            )
+
+
+def _drive_here(driver: Driver, split: Split, store: RolloutStore, options: Options, piece: tuple[int, ...]) -> None:
+    """Drive some scenarios and write what became of each."""
+    for rollout in drive_batch(driver, [split[i] for i in piece], options):
+        store.write(rollout)
+
+
+def _drive_in_worker(job: Job, drives: Path, piece: tuple[int, ...]) -> None:
+    driver, split = _equipment(job)
+    _drive_here(driver, split, RolloutStore(drives), job.options, piece)
+
+
+@cache
+def _equipment(job: Job) -> tuple[Driver, Split]:
+    """Planner and scenarios, once per process."""
+    return job.load_planner(), job.split()
+
+
+def _absolute(scenarios: str) -> str:
+    """A path that means the same in another folder; names of splits stay as they are."""
+    return scenarios if scenarios in list_splits() else str(Path(scenarios).expanduser().resolve())
+
+
+def _file_hash(planner: str) -> str | None:
+    """Content of a planner that is a file of the user's, given as file.py:Class or as a path."""
+    path = Path(planner.rpartition(":")[0] or planner).expanduser()
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None

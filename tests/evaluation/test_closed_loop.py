@@ -1,0 +1,196 @@
+"""Runs on disk: the same drives whatever batch and workers, and after any kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from radp.evaluation.closed_loop import Run, export_drives, run_simulation, summarise_run
+from radp.runs.errors import BadInput
+from radp.scenario.synthetic import make_scenario
+from radp.sim.rollout import read_rollout
+from radp.sources.rollout_json import save_json, scenario_to_json
+
+PLANNER = f"{Path(__file__).parent / 'wandering_planner.py'}:WanderingPlanner"
+COUNT = 5
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder of neutral JSON files."""
+    folder = tmp_path_factory.mktemp("scenarios")
+    for seed in range(COUNT):
+        save_json(scenario_to_json(make_scenario(seed, 4, frames=16 + seed)), folder / f"s{seed}.json")
+    return str(folder)
+
+
+def drives_of(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((out / "drives").iterdir())}
+
+
+def simulate(scenarios: str, out: Path, **options: object) -> Run:
+    return run_simulation(PLANNER, scenarios, out, **{"agents": "nonreactive", **options})  # type: ignore[arg-type]
+
+
+def test_drives_are_the_same_whatever_the_batch(scenarios: str, tmp_path: Path) -> None:
+    for batch in (1, 3, 64):
+        simulate(scenarios, tmp_path / str(batch), batch=batch, keep_plans=True)
+    assert len(drives_of(tmp_path / "1")) == COUNT
+    assert drives_of(tmp_path / "1") == drives_of(tmp_path / "3") == drives_of(tmp_path / "64")
+
+
+@pytest.mark.slow
+def test_drives_are_the_same_whatever_the_workers(scenarios: str, tmp_path: Path) -> None:
+    simulate(scenarios, tmp_path / "one", agents="reactive")
+    simulate(scenarios, tmp_path / "two", agents="reactive", workers=2, batch=2)
+    assert len(drives_of(tmp_path / "one")) == COUNT
+    assert drives_of(tmp_path / "one") == drives_of(tmp_path / "two")
+
+
+def test_finished_run_drives_nothing_again(scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(scenarios, tmp_path / "run")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "drives").iterdir()}
+    monkeypatch.setenv("RADP_TEST_NOTES", str(tmp_path / "notes"))
+    simulate(scenarios, tmp_path / "run", batch=2)
+    assert not (tmp_path / "notes").exists()
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "drives").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seed": 1}, "seed is 0 there and 1 now"),
+        ({"agents": "reactive"}, "agents is 'nonreactive' there and 'reactive' now"),
+        ({"controller": "perfect"}, "controller is 'lqr' there"),
+        ({"limit": 2}, "is None there and 2 now|scenario_tokens"),
+        ({"keep_plans": True}, "keep_plans is False there"),
+    ],
+)
+def test_another_configuration_is_refused(
+    scenarios: str, tmp_path: Path, change: dict[str, object], words: str
+) -> None:
+    simulate(scenarios, tmp_path, batch=3)
+    with pytest.raises(BadInput, match=words):
+        simulate(scenarios, tmp_path, **change)
+
+
+def test_changed_planner_file_is_refused(scenarios: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    source = Path(PLANNER.rpartition(":")[0]).read_text()
+    file.write_text(source)
+    run_simulation(f"{file}:WanderingPlanner", scenarios, tmp_path / "run", limit=1)
+    file.write_text(source + "\n# improved\n")
+    with pytest.raises(BadInput, match="planner_file"):
+        run_simulation(f"{file}:WanderingPlanner", scenarios, tmp_path / "run", limit=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"planner": "nobody"}, "no planner 'nobody'"),
+        ({"scenarios": "/no/such/place"}, "neither a packaged split"),
+        ({"batch": 0}, "batch is 0"),
+        ({"workers": 0}, "workers is 0"),
+        ({"limit": 0}, "limit is 0"),
+        ({"agents": "angry"}, "agents is 'angry'"),
+    ],
+)
+def test_bad_input_is_told_before_a_folder_is_made(
+    scenarios: str, tmp_path: Path, arguments: dict[str, object], words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        run_simulation(
+            **{"planner": PLANNER, "scenarios": scenarios, "out": tmp_path / "run", **arguments}  # type: ignore[arg-type]
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_rollouts_of_a_run_that_is_opened_again(scenarios: str, tmp_path: Path) -> None:
+    simulate(scenarios, tmp_path, seed=5, keep_plans=True)
+    rollouts = list(Run.open(tmp_path).rollouts())
+    assert [rollout.scenario.token for rollout in rollouts] == [f"synthetic_{seed:06d}" for seed in range(COUNT)]
+    for rollout in rollouts:
+        assert (rollout.planner, rollout.seed, rollout.failure) == ("wandering", 5, None)
+        assert rollout.plans is not None
+        assert len(rollout.plans) == len(rollout.ego) == rollout.scenario.frames - 1
+        np.testing.assert_array_equal(rollout.ego[0], rollout.scenario.ego[rollout.scenario.start])
+
+
+def test_failed_planner_is_a_finished_drive(scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RADP_TEST_FAILS_ON", "synthetic_000003")
+    rollouts = list(simulate(scenarios, tmp_path).rollouts())
+    assert [rollout.failure for rollout in rollouts] == [None, None, None, "step 2: ValueError: lost", None]
+    summary = summarise_run(Run.open(tmp_path))
+    assert (summary["scenarios"], summary["failed"]) == (COUNT, 1)
+    assert summary["failures"] == [{"token": "synthetic_000003", "reason": "step 2: ValueError: lost"}]
+    cards = [json.loads(line) for line in (tmp_path / "cards.jsonl").read_text().splitlines()]
+    assert cards[3]["score"] == 0.0
+    assert summary["score"]["mean"] == pytest.approx(np.mean([card["score"] for card in cards]))
+
+
+def test_exported_drives_can_be_read_again(scenarios: str, tmp_path: Path) -> None:
+    run = simulate(scenarios, tmp_path / "run", limit=2)
+    export_drives(run, tmp_path / "json")
+    files = sorted((tmp_path / "json").iterdir())
+    assert len(files) == 2
+    for file, rollout in zip(files, run.rollouts()):
+        again = read_rollout(file)
+        np.testing.assert_array_equal(again.ego, rollout.ego)
+        np.testing.assert_array_equal(again.agents.state, rollout.agents.state)
+
+
+@pytest.mark.slow
+def test_scenario_that_kills_its_worker_spoils_no_other(
+    scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RADP_TEST_DIES_ON", "synthetic_000001")
+    rollouts = list(simulate(scenarios, tmp_path, workers=2).rollouts())
+    assert [rollout.failure is None for rollout in rollouts] == [True, False, True, True, True]
+    assert "died" in str(rollouts[1].failure)
+    monkeypatch.delenv("RADP_TEST_DIES_ON")
+    assert all(rollout.failure is None for rollout in simulate(scenarios, tmp_path).rollouts())
+
+
+def command(scenarios: str, out: Path) -> list[str]:
+    arguments = ["simulate", "--planner", PLANNER, "--scenarios", scenarios, "--out", str(out)]
+    return [sys.executable, "-m", "radp.commands.cli", *arguments, "--agents", "nonreactive", "--batch", "1"]
+
+
+def test_killed_run_goes_on_and_ends_with_the_same_result(scenarios: str, tmp_path: Path) -> None:
+    out, notes = tmp_path / "killed", tmp_path / "notes"
+    slow = {**os.environ, "RADP_TEST_SLEEP": "0.05", "RADP_TEST_NOTES": str(notes)}
+    process = subprocess.Popen(command(scenarios, out), env=slow, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while len(list(out.glob("drives/[!.]*.drive"))) < 2:
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < deadline, "the run makes no progress"
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    finished = {path: path.stat() for path in out.glob("drives/[!.]*.drive")}
+    assert 2 <= len(finished) < COUNT
+    assert not (out / "summary.json").exists()
+    begun = notes.read_text().split()
+
+    again = subprocess.run(command(scenarios, out), env={**slow, "RADP_TEST_SLEEP": "0"}, capture_output=True)
+    assert again.returncode == 0, again.stderr
+    for path, before in finished.items():
+        assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    started_again = notes.read_text().split()[len(begun) :]
+    assert not {f"{token}.drive" for token in started_again} & {path.name for path in finished}
+
+    whole = tmp_path / "whole"
+    assert subprocess.run(command(scenarios, whole), capture_output=True).returncode == 0
+    assert drives_of(out) == drives_of(whole)
+    for name in ("summary.json", "cards.jsonl"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["scenarios"], summary["failed"]) == (COUNT, 0)

@@ -1,0 +1,1 @@
+"""The proof: tables of planners, fidelity of the head, temporal alignment of pressure and risk, with intervals."""

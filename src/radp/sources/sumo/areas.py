@@ -16,6 +16,7 @@ from radp.sources.sumo.lanes import Connector, LaneLine, grid, shape_of
 
 STOP_LINE_DEPTH, STOP_LINE_INSET = 0.3, 0.15  # [m] half depth; distance from the lane's borders
 CLOSE = 0.1  # [m] slivers between polygons narrower than twice this are closed
+SHOULDER = 0.5  # [m] of asphalt beside the lanes of a junction
 SMALL_HOLE = 20.0  # [m^2]
 SPECK = 2.0  # [m^2] smaller parts are leftovers of the pavement
 SIMPLE = 0.01  # [m] tolerance of simplified outlines
@@ -42,10 +43,11 @@ def areas_of(rows: Sequence[tuple[str, list[np.ndarray]]]) -> Areas:
 
 
 def intersections(net: Any, connectors: Sequence[Connector]) -> Areas:
-    """One area per junction: its polygon without the pavement corners, and the bands of all its connectors."""
+    """One area per junction: its polygon without the pavement corners, and its connectors with a shoulder."""
     bands: dict[str, list[BaseGeometry]] = {}
     for connector in connectors:
-        bands.setdefault(connector.node, []).append(shapely.make_valid(shapely.Polygon(connector.line.ring)))
+        band = shapely.make_valid(shapely.Polygon(connector.line.ring)).buffer(SHOULDER)
+        bands.setdefault(connector.node, []).append(band)
     rows = []
     for node in sorted(bands):
         shape = shapely.make_valid(shapely.Polygon(np.array(net.getNode(node).getShape())[:, :2]))

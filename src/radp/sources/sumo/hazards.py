@@ -23,6 +23,7 @@ REACH = {  # [m] between the ego and who makes the hazard
     "jaywalker": 40.0,
     "stalled_vehicle": 60.0,
 }
+GIVE_UP = 0.05  # chance per half second that an act without an actor is forgotten
 CUT_IN_GAP = (0.5, 8.0)  # [m] ahead of the vehicle that is cut off
 CONFLICT = 15.0  # [m] to a moving vehicle from another side, for an ignored right of way
 CONFLICT_FRAMES = 30
@@ -36,6 +37,7 @@ class Stage:
     rng: np.random.Generator
     every: float = 12.0
     acts: list[Act] = field(default_factory=list)
+    _waiting: list[int] = field(default_factory=list)  # acts for which no actor was found yet
     _pending: dict[str, tuple[int, str]] = field(default_factory=dict)  # actor -> frame at which it is let go, what
 
     def step(self, frame: int, vehicles: dict[str, Trace]) -> None:
@@ -45,10 +47,12 @@ class Stage:
         for actor in [a for a, (until, _) in self._pending.items() if until <= frame or a not in present]:
             self._release(sim, actor, actor in present)
         if frame >= FIRST_ACT and self.rng.random() < STEP / self.every:
-            play = (self._brake, self._cut_in, self._stall)[self.rng.integers(3)]
-            for actor in self.rng.permutation(sorted(a for a in present if self._may_act(sim, a)))[:20]:
-                if play(sim, str(actor), frame):
-                    break
+            self._waiting.append(int(self.rng.integers(3)))
+        if self._waiting and frame % 5 == 0:
+            play = (self._brake, self._cut_in, self._stall)[self._waiting[0]]
+            actors = self.rng.permutation(sorted(a for a in present if self._may_act(sim, a)))
+            if any(play(sim, str(actor), frame) for actor in actors) or self.rng.random() < GIVE_UP:
+                self._waiting.pop(0)
 
     def _may_act(self, sim, name: str) -> bool:  # type: ignore[no-untyped-def]
         """Cars that drive freely on a lane of the map."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from radp.sources.sumo.blueprint import Blueprint
@@ -47,7 +49,7 @@ def four_way(rng: np.random.Generator, protected: bool) -> Blueprint:
     cross_all(net, "c", arms)
     _bend(net, rng)
     cycle = ("--tls.cycle.time", str(int(rng.choice([60, 70, 80, 90]))))
-    options = (*(PROTECTED if protected else PERMISSIVE), *cycle, *_radius(rng.uniform(7, 9)))
+    options = (*(PROTECTED if protected else PERMISSIVE), *cycle, *_radius(rng.uniform(9, 11)))
     return Blueprint(net, options, Traffic(per_lane=rng.uniform(0.05, 0.09), persons=0.01))
 
 
@@ -62,7 +64,7 @@ def corridor(rng: np.random.Generator) -> Blueprint:
     arms: dict[str, list[Arm]] = {f"c{i}": [] for i in range(count)}
     chain = ["w", *arms, "e"]
     bay = int(rng.integers(len(chain) - 1))
-    for i, (a, b) in enumerate(zip(chain, chain[1:])):
+    for i, (a, b) in enumerate(pairwise(chain)):
         for node, arm in zip((a, b), two_way(net, a, b, lanes, 13.89, "kerb" if i == bay else "")):
             if node in arms:
                 arms[node].append(arm)
@@ -74,7 +76,7 @@ def corridor(rng: np.random.Generator) -> Blueprint:
         cross_all(net, node, arms[node])
     _bend(net, rng)
     light = PROTECTED if rng.random() < 0.5 else ()
-    return Blueprint(net, (*light, *_radius(7)), Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.008))
+    return Blueprint(net, (*light, *_radius(10)), Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.008))
 
 
 def priority_t(rng: np.random.Generator) -> Blueprint:
@@ -101,7 +103,7 @@ def priority_t(rng: np.random.Generator) -> Blueprint:
         join(net, arms[node], left_lane=False)
         net.crossing(node, [arms[node][-1].leaving, arms[node][-1].arriving])
     _bend(net, rng)
-    return Blueprint(net, _radius(7), Traffic(per_lane=rng.uniform(0.07, 0.11), persons=0.01))
+    return Blueprint(net, _radius(10), Traffic(per_lane=rng.uniform(0.07, 0.11), persons=0.01))
 
 
 def all_way_stop(rng: np.random.Generator) -> Blueprint:
@@ -115,7 +117,7 @@ def all_way_stop(rng: np.random.Generator) -> Blueprint:
     join(net, arms)
     cross_all(net, "c", arms)
     _bend(net, rng)
-    return Blueprint(net, _radius(6.5), Traffic(per_lane=rng.uniform(0.06, 0.1), persons=0.015))
+    return Blueprint(net, _radius(9.5), Traffic(per_lane=rng.uniform(0.06, 0.1), persons=0.015))
 
 
 def roundabout(rng: np.random.Generator) -> Blueprint:
@@ -129,6 +131,7 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
     for name, angle in places:
         net.node(name, _polar(angle, radius))
     ring = [f"ring-{name}" for name, _ in places]
+    lone = {"sidewalk": False, "spreadType": "center"}
     for i, (name, angle) in enumerate(places):
         following, there = places[(i + 1) % len(places)]
         span = (there - angle) % (2 * np.pi)
@@ -145,7 +148,7 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
             (f"in{i}", (f"f{i}", f"n{i}"), line),
             (f"out{i}", (f"x{i}", f"f{i}"), mirrored[::-1]),
         ):
-            net.edge(name, *ends, 1, speed, shape=shape, sidewalk=False, priority=1, spreadType="center")
+            net.edge(name, *ends, 1, speed, shape=shape, priority=1, **lone)
         before, between, after = ring[2 * i - 1], ring[2 * i], ring[2 * i + 1]
         for start, end in ((before, between), (between, after), (f"in{i}", after), (before, f"out{i}")):
             net.connect(start, end, [(0, 0)])
@@ -200,7 +203,7 @@ def on_ramp(rng: np.random.Generator) -> Blueprint:
     net.connect("main0", "merge", keep)
     net.connect("ramp", "merge", [(0, 0)])
     net.connect("merge", "main1", [(b, a) for a, b in keep])
-    net.connect("main1", "split", [*keep, (0, 0)])
+    net.connect("main1", "split", keep)
     net.connect("split", "main2", [(b, a) for a, b in keep])
     net.connect("split", "exit", [(0, 0)])
     net.node("oe", (1150, 14))
@@ -211,20 +214,19 @@ def on_ramp(rng: np.random.Generator) -> Blueprint:
 
 
 def lane_drop(rng: np.random.Generator) -> Blueprint:
-    """A wide arterial that loses a lane, by merging or by zipping, behind a signalised crossing."""
+    """A wide arterial that loses a lane behind a signalised crossing."""
     net, lanes = PlainNet(), int(rng.integers(3, 5))
     net.node("w", (-420, 0))
     net.node("c", (0, 0), "traffic_light")
-    zipper = bool(rng.random() < 0.5)
-    net.node("d", (rng.uniform(160, 200), 0), "zipper" if zipper else "priority")
+    net.node("d", (rng.uniform(160, 200), 0))
     net.node("e", (650, 0))
     west, _ = two_way(net, "c", "w", lanes, 13.89, "kerb")
     net.edge("c-d", "c", "d", lanes, 13.89)
     net.edge("d-e", "d", "e", lanes - 1, 13.89)
     net.edge("e-d", "e", "d", lanes - 1, 13.89)
     net.edge("d-c", "d", "c", lanes, 13.89)
-    net.connect("c-d", "d-e", [(i + 1, i) for i in range(lanes - 1)] + ([(0, 0)] if zipper else []))
-    net.connect("e-d", "d-c", [(i, i + 1) for i in range(lanes - 1)] + [(0, 0)])
+    net.connect("c-d", "d-e", [(i + 1, i) for i in range(lanes - 1)])
+    net.connect("e-d", "d-c", [(i, i + 1) for i in range(lanes - 1)])
     arms = [west, Arm("d-c", "c-d", 0.0)]
     for name, angle in (("n", np.pi / 2), ("s", -np.pi / 2)):
         net.node(name, _polar(angle + np.radians(rng.uniform(-10, 10)), 340))
@@ -232,7 +234,7 @@ def lane_drop(rng: np.random.Generator) -> Blueprint:
     join(net, arms)
     cross_all(net, "c", arms)
     _bend(net, rng)
-    return Blueprint(net, (*PROTECTED, *_radius(7.5)), Traffic(per_lane=rng.uniform(0.09, 0.13), persons=0.008))
+    return Blueprint(net, (*PROTECTED, *_radius(10)), Traffic(per_lane=rng.uniform(0.09, 0.13), persons=0.008))
 
 
 def narrow_street(rng: np.random.Generator) -> Blueprint:
@@ -258,4 +260,4 @@ def narrow_street(rng: np.random.Generator) -> Blueprint:
         join(net, arms[node])
         cross_all(net, node, arms[node])
     _bend(net, rng)
-    return Blueprint(net, _radius(6), Traffic(per_lane=rng.uniform(0.05, 0.08), persons=0.015, double_parked=0.6))
+    return Blueprint(net, _radius(8), Traffic(per_lane=rng.uniform(0.05, 0.08), persons=0.015, double_parked=0.6))

@@ -12,8 +12,8 @@ from radp.geometry.lines import largest_curvature, offset, resample
 SPACING = 1.0  # [m] between points of a line
 AXIS_GAP = 0.005  # [m] opposite lanes stay this far apart, so that rounding never makes them overlap
 CURVE_CHORD = 3.0  # [m] over which curvature is measured
-LATERAL_ACCEL = 2.3  # [m/s^2] in bends
-YAW_RATE = 0.7  # [rad/s] in bends
+LATERAL_ACCEL = 2.0  # [m/s^2] in bends
+YAW_RATE = 0.5  # [rad/s] in bends
 YIELDING = frozenset("msw=gZ")  # states of a link that has to wait for others
 
 

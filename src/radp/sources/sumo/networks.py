@@ -55,4 +55,4 @@ def random_net(rng: np.random.Generator, folder: Path) -> Blueprint:
 def _finish(rng: np.random.Generator, folder: Path, options: str, traffic: Traffic) -> Blueprint:
     net = generate_plain(rng, folder, options.split())
     net.bend(sine_warp(rng, rng.uniform(10, 18), rng.uniform(300, 480)))
-    return Blueprint(net, ("--default.junctions.radius", "8"), traffic)
+    return Blueprint(net, ("--default.junctions.radius", "10"), traffic)

@@ -17,7 +17,7 @@ from radp.scenario import PACIFICA, Ego
 
 STEP = 0.1  # [s] between frames
 PATH_STEP = 0.25  # [m] between points of the path
-PATH_SIGMA = (1.8, 9.0)  # [m] limits of the path's smoothing, 0.6 s of travel in between
+PATH_SIGMA = (2.4, 9.0)  # [m] limits of the path's smoothing, 0.6 s of travel in between
 PATH_SIGMA_TIME = 0.6  # [s]
 HEADING_SIGMA = 0.8  # [m]
 PROGRESS_SIGMA = 0.5  # [s]
@@ -125,12 +125,13 @@ def _smooth_path(path: np.ndarray, speed: np.ndarray) -> np.ndarray:
 
 
 def _straight_ended_filter(path: np.ndarray, sigma: float) -> np.ndarray:
-    """Gaussian filter that continues both ends straight."""
-    pad = int(4 * sigma) + 1
+    """Gaussian G applied as 2 G - G^2, which does not pull bends inwards; both ends are continued straight."""
+    pad = int(8 * sigma) + 1
     steps = np.arange(1, pad + 1)[:, None]
     before = path[0] - steps[::-1] * (path[1] - path[0])
     after = path[-1] + steps * (path[-1] - path[-2])
-    return gaussian_filter1d(np.concatenate([before, path, after]), sigma, axis=0)[pad:-pad]
+    once = gaussian_filter1d(np.concatenate([before, path, after]), sigma, axis=0)
+    return (2 * once - gaussian_filter1d(once, sigma, axis=0))[pad:-pad]
 
 
 def _smooth_progress(s: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def two_way(
         for i, edge in enumerate(edges):
             kerb = middle == "kerb" and i == 1
             net.edge(edge, order[i], order[i + 1], lanes, speed, kerb=kerb, **options)  # type: ignore[arg-type]
-        for first, second in zip(edges, edges[1:]):
+        for first, second in pairwise(edges):
             net.connect(first, second, [(i, i) for i in range(lanes)])
     last = len(breaks)
     piece = (lambda x, y, i: f"{x}-{y}.{i}") if breaks else (lambda x, y, i: f"{x}-{y}")

@@ -19,7 +19,7 @@ LANE_CHANGE = {  # sublane model: lateral motion is accelerated, nobody slides s
     "latAlignment": "center",
     "lcSpeedGain": "2",
 }
-RED_RUNNER = {"jmDriveAfterRedTime": "6", "jmDriveRedSpeed": "14", "jmIgnoreFoeProb": "1", "jmIgnoreFoeSpeed": "30"}
+RED_RUNNER = {"jmDriveAfterRedTime": "12", "jmDriveRedSpeed": "14", "jmIgnoreFoeProb": "1", "jmIgnoreFoeSpeed": "30"}
 IGNORER = {"jmIgnoreFoeProb": "1", "jmIgnoreFoeSpeed": "30", "jmTimegapMinor": "0.2"}
 
 
@@ -100,7 +100,7 @@ def _draw(rng: np.random.Generator, name: str, category: str, extra: dict[str, s
     attributes = {
         "vClass": kind.vehicle_class, "length": str(length), "width": str(width), "height": str(height),
         "carFollowModel": "EIDM", "tau": str(tau), "accel": str(accel), "decel": str(decel), "emergencyDecel": "8",
-        "minGap": str(round(float(rng.uniform(1.6, 2.6)), 2)), "minGapLat": "0.5",
+        "minGap": str(round(float(rng.uniform(2.2, 3.2)), 2)), "minGapLat": "0.5", "jmCrossingGap": "14",
         "speedFactor": "normc(0.93,0.06,0.75,1.04)", **LANE_CHANGE,
     }  # fmt: skip
     return VehicleType(name, category, length, width, height, attributes | extra)

@@ -18,7 +18,7 @@ from radp.sources.sumo.smoothing import STEP
 from radp.sources.sumo.surroundings import first_overlap
 from radp.sources.sumo.traffic_log import TrafficLog
 
-CLEARANCE = 0.1  # [m] the ego's box keeps from everything
+CLEARANCE = 0.2  # [m] the ego's box keeps from everything
 ROUTE_BEYOND = 100.0  # [m] the trip goes on after the logged window
 ROUTE_SPARE = 50.0  # [m] the trip goes on after 15 s at the speed limit
 AGENT_REACH = {ObjectType.VEHICLE: 100.0, ObjectType.BICYCLE: 100.0, ObjectType.PEDESTRIAN: 60.0}  # [m] from the path

@@ -101,6 +101,17 @@ def segment_intersects_quad(ax: float, ay: float, bx: float, by: float, quad: np
     return True
 
 
+@njit(cache=True, inline="always")
+def _edge_side(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> int:
+    """What an edge says of a point: 1 = the ray from it towards +x crosses the edge, -1 = it is on the edge, else 0."""
+    if (ay > y and by > y) or (ay < y and by < y):  # most edges: wholly above or below the point
+        return 0
+    cross = _side(ax, ay, bx, by, x, y)
+    if cross == 0.0 and min(ax, bx) <= x <= max(ax, bx) and min(ay, by) <= y <= max(ay, by):
+        return -1
+    return 1 if (ay > y) != (by > y) and (cross > 0.0) == (by > ay) else 0
+
+
 @njit(cache=True)
 def point_in_rings(x: float, y: float, points: np.ndarray, ring_offsets: np.ndarray, first: int, last: int) -> bool:
     """Whether a point lies strictly inside the area made of rings first..last-1 (even-odd; the border is outside)."""
@@ -109,18 +120,48 @@ def point_in_rings(x: float, y: float, points: np.ndarray, ring_offsets: np.ndar
         lo, hi = ring_offsets[r], ring_offsets[r + 1]
         if hi == lo:
             continue
-        xj, yj = points[hi - 1, 0], points[hi - 1, 1]
+        bx, by = points[hi - 1, 0], points[hi - 1, 1]
         for i in range(lo, hi):
-            xi, yi = points[i, 0], points[i, 1]
-            if (yi > y and yj > y) or (yi < y and yj < y):  # most edges: wholly above or below the point
-                xj, yj = xi, yi
-                continue
-            cross = (xj - xi) * (y - yi) - (yj - yi) * (x - xi)
-            if cross == 0.0 and min(xi, xj) <= x <= max(xi, xj) and min(yi, yj) <= y <= max(yi, yj):
+            ax, ay = points[i, 0], points[i, 1]
+            side = _edge_side(x, y, ax, ay, bx, by)
+            if side < 0:
                 return False
-            if (yi > y) != (yj > y) and (cross > 0.0) == (yj > yi):
+            if side > 0:
                 inside = not inside
-            xj, yj = xi, yi
+            bx, by = ax, ay
+    return inside
+
+
+@njit(cache=True)
+def edges_for_points(
+    x_min: float, y_min: float, y_max: float, points: np.ndarray, lo: int, hi: int, edges: np.ndarray, used: int
+) -> int:
+    """Write the edges of the ring points[lo:hi] that matter to points right of x_min and between y_min and y_max.
+
+    edges (E, 4): ax, ay, bx, by from row `used` on; returns the new number of rows. For `point_in_edges`.
+    """
+    if hi == lo:
+        return used
+    bx, by = points[hi - 1, 0], points[hi - 1, 1]
+    for i in range(lo, hi):
+        ax, ay = points[i, 0], points[i, 1]
+        if max(ax, bx) >= x_min and max(ay, by) >= y_min and min(ay, by) <= y_max:
+            edges[used, 0], edges[used, 1], edges[used, 2], edges[used, 3] = ax, ay, bx, by
+            used += 1
+        bx, by = ax, ay
+    return used
+
+
+@njit(cache=True)
+def point_in_edges(x: float, y: float, edges: np.ndarray, count: int) -> bool:
+    """As `point_in_rings`, for the first `count` edges (E, 4) gathered by `edges_for_points`."""
+    inside = False
+    for i in range(count):
+        side = _edge_side(x, y, edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3])
+        if side < 0:
+            return False
+        if side > 0:
+            inside = not inside
     return inside
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import distance_to_rings, point_in_rings
+from radp.geometry.kernels import distance_to_rings, edges_for_points, point_in_edges, point_in_rings
 from radp.metrics.drive import HEADING, AreaArrays, Drive, MapArrays
 
 NEAR_CONNECTOR = 5.0  # m: a previous connector this close is kept in favour of another one
@@ -54,43 +54,54 @@ def locate(drive: Drive, expert_center: np.ndarray, road: MapArrays) -> Places:
 
 @njit(cache=True, nogil=True)
 def areas_at(points: np.ndarray, areas: AreaArrays) -> Rows:
-    """For each point (P, 2) the areas that contain it strictly, in their order. Neighbouring points should be near."""
+    """For each point (P, 2) the areas that contain it strictly, in their order. Neighbouring points should be near.
+
+    Points go in chunks: areas far from all points of a chunk are left out, and so are edges that cannot matter to them.
+    """
     vertices, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
     count = len(points)
     start, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
     members, used = np.empty(2 * count + 16, np.int64), 0
-    near = np.empty(len(bounds), np.int64)
+    near, edges = np.empty(len(bounds), np.int64), np.empty((64, 4))
+    inside = np.empty((len(bounds), CHUNK), np.bool_)
     for first in range(0, count, CHUNK):
         last = min(first + CHUNK, count)
-        nearby = _areas_near(points, first, last, bounds, near)
+        x_min, y_min, x_max, y_max = _bounds_of(points, first, last)
+        nearby = 0
+        for j in range(len(bounds)):
+            if bounds[j, 0] > x_max or bounds[j, 2] < x_min or bounds[j, 1] > y_max or bounds[j, 3] < y_min:
+                continue
+            most = ring_offsets[offsets[j + 1]] - ring_offsets[offsets[j]]
+            if most > len(edges):
+                edges = np.empty((2 * most, 4))
+            kept = 0
+            for r in range(offsets[j], offsets[j + 1]):
+                kept = edges_for_points(
+                    x_min, y_min, y_max, vertices, ring_offsets[r], ring_offsets[r + 1], edges, kept
+                )
+            for i in range(first, last):
+                inside[nearby, i - first] = point_in_edges(points[i, 0], points[i, 1], edges, kept)
+            near[nearby] = j
+            nearby += 1
         for i in range(first, last):
-            x, y = points[i, 0], points[i, 1]
             start[i] = used
             for k in range(nearby):
-                j = near[k]
-                if x < bounds[j, 0] or y < bounds[j, 1] or x > bounds[j, 2] or y > bounds[j, 3]:
-                    continue
-                if point_in_rings(x, y, vertices, ring_offsets, offsets[j], offsets[j + 1]):
+                if inside[k, i - first]:
                     members = _room_for(members, used, 1)
-                    members[used] = j
+                    members[used] = near[k]
                     used += 1
             size[i] = used - start[i]
     return Rows(start, size, members)
 
 
 @njit(cache=True, nogil=True)
-def _areas_near(points: np.ndarray, first: int, last: int, bounds: np.ndarray, near: np.ndarray) -> int:
-    """Write the areas whose bounds meet those of points[first:last] into `near`; return how many."""
+def _bounds_of(points: np.ndarray, first: int, last: int) -> tuple[float, float, float, float]:
+    """min x, min y, max x, max y of points[first:last]."""
     x_min, y_min, x_max, y_max = np.inf, np.inf, -np.inf, -np.inf
     for i in range(first, last):
         x_min, x_max = min(x_min, points[i, 0]), max(x_max, points[i, 0])
         y_min, y_max = min(y_min, points[i, 1]), max(y_max, points[i, 1])
-    count = 0
-    for j in range(len(bounds)):
-        if bounds[j, 0] <= x_max and bounds[j, 2] >= x_min and bounds[j, 1] <= y_max and bounds[j, 3] >= y_min:
-            near[count] = j
-            count += 1
-    return count
+    return x_min, y_min, x_max, y_max
 
 
 @njit(cache=True, nogil=True)
@@ -247,7 +258,7 @@ def corner_lanes(inside: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray]
             upcoming = _join(following, upcoming, rows[c], count)
             counts[c] = count
             has_lane[i, c] = count > 0
-        connected[i] = _common_or_connected(rows, counts, road)
+        connected[i] = counts.min() > 0 and (_share_a_lane(rows, counts) or _are_chained(rows, counts, road))
         candidates[:upcoming] = following[:upcoming]
         known = upcoming
     return has_lane, connected
@@ -273,15 +284,22 @@ def _in_or_linked(lane: int, row: np.ndarray, links: np.ndarray, offsets: np.nda
 
 
 @njit(cache=True, nogil=True)
-def _common_or_connected(rows: np.ndarray, counts: np.ndarray, road: MapArrays) -> bool:
-    """Whether the four corners share a lane, or stand in a chain of connected ones."""
-    if counts.min() == 0:
-        return False
+def _share_a_lane(rows: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether one lane is at all four corners."""
+    for k in range(counts[0]):
+        common = True
+        for c in range(1, 4):
+            common = common and _contains(rows[c, : counts[c]], rows[0, k])
+        if common:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _are_chained(rows: np.ndarray, counts: np.ndarray, road: MapArrays) -> bool:
+    """Whether the four corners stand in connected lanes, of which one connects them all."""
     front_left, rear_left = rows[0, : counts[0]], rows[1, : counts[1]]
     rear_right, front_right = rows[2, : counts[2]], rows[3, : counts[3]]
-    for lane in front_left:
-        if _contains(rear_left, lane) and _contains(rear_right, lane) and _contains(front_right, lane):
-            return True
     rear = False
     for lane in rear_left:
         rear = rear or _in_or_linked(lane, rear_right, road.after, road.after_offsets)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_drives import RandomPlanner, assert_same, short_scenarios
+from made_worlds import RandomPlanner, assert_same, short_scenarios
 
 from radp.sim.rollout import Rollout, rollout_from_json, rollout_to_json
 from radp.sim.rollout_store import RolloutStore, RolloutStoreError

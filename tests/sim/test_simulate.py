@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_drives import FaultyPlanner, RandomPlanner, assert_same, empty_of_agents, short_scenarios, without_lights
+from made_worlds import FaultyPlanner, RandomPlanner, assert_same, empty_of_agents, short_scenarios, without_lights
 
 from radp.scenario import Scenario
 from radp.scenario.synthetic import make_scenario

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_drives import empty_of_agents, short_scenarios
+from made_worlds import empty_of_agents, short_scenarios
 
 from radp.scenario import Ego
 from radp.scenario.synthetic import make_scenario

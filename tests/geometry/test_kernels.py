@@ -152,3 +152,16 @@ def test_wrap_angle() -> None:
     assert wrapped.min() >= -math.pi
     assert wrapped.max() < math.pi
     np.testing.assert_allclose(np.exp(1j * wrapped), np.exp(1j * angles), atol=1e-9)
+
+
+def test_bounds_of_areas_with_holes_parts_and_nothing() -> None:
+    random = np.random.default_rng(8)
+    areas = [[random.normal(size=(n, 2)) for n in rings] for rings in ((), (4, 5), (), (3,), (0,), (7, 3, 6), ())]
+    bounds = Polygons.from_rings(areas).bounds
+    for row, rings in zip(bounds, areas):
+        points = np.concatenate([np.zeros((0, 2)), *rings])
+        expected = (
+            [*points.min(axis=0), *points.max(axis=0)] if len(points) else [math.inf, math.inf, -math.inf, -math.inf]
+        )
+        np.testing.assert_array_equal(row, expected)
+    assert Polygons.from_rings([]).bounds.shape == (0, 4)

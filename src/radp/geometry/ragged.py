@@ -71,11 +71,12 @@ class Polygons:
         """(N, 4): min x, min y, max x, max y of each area; an empty area has inverted (infinite) bounds."""
         out = np.full((len(self), 4), np.inf)
         out[:, 2:] = -np.inf
-        for i in range(len(self)):
-            lo, hi = self.rings.offsets[self.offsets[i]], self.rings.offsets[self.offsets[i + 1]]
-            if hi > lo:
-                points = self.rings.values[lo:hi]
-                out[i, :2], out[i, 2:] = points.min(axis=0), points.max(axis=0)
+        edges = self.rings.offsets[self.offsets]
+        some = edges[1:] > edges[:-1]
+        if some.any():
+            points, first = self.rings.values[: edges[-1]], edges[:-1][some]
+            out[some, :2] = np.minimum.reduceat(points, first)
+            out[some, 2:] = np.maximum.reduceat(points, first)
         return out
 
 

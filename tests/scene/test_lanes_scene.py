@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import torch
 from made_roads import lane, log, road
 
-from radp.geometry.resample import resample_lines
+from radp.geometry.resample import cut_line, line_lengths, resample_line
 from radp.scenario import LightState
+from radp.scene import map_memory
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.lanes import lane_table
 from radp.scene.scene import LaneColumn, present
@@ -23,33 +25,42 @@ def first_points(scene, field: str = "lanes") -> list[tuple[float, float]]:
     return [tuple(row[0, :2].tolist()) for row in rows if present(row).any()]
 
 
+def resampled(points: np.ndarray, count: int) -> np.ndarray:
+    out = np.full((count, 2), np.nan)
+    resample_line(np.asarray(points, dtype=np.float64).reshape(-1, 2), 0, len(points), out)
+    return out
+
+
 def test_resampling_is_even_in_arc_length():
-    corner = np.array([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0], [10.0, 9.0]])  # 19 m, so points lie 1 m apart
-    even = resample_lines(corner, np.array([0, 4]), 20)[0]
+    corner = [(0.0, 0.0), (1.0, 0.0), (10.0, 0.0), (10.0, 9.0)]  # 19 m, so points lie 1 m apart
     wanted = [(float(i), 0.0) for i in range(11)] + [(10.0, float(i)) for i in range(1, 10)]
-    np.testing.assert_allclose(even, wanted, atol=1e-12)
+    np.testing.assert_allclose(resampled(corner, 20), wanted, atol=1e-12)
 
 
 def test_resampling_odd_lines():
-    points = np.array([[3.0, 4.0], [3.0, 4.0], [0.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
-    out = resample_lines(points, np.array([0, 0, 1, 2, 5]), 5)
-    assert not out[0].any()  # no point
-    assert (out[1] == [3.0, 4.0]).all()  # one point
-    np.testing.assert_allclose(out[3, :, 0], [0.0, 0.5, 1.0, 1.5, 2.0])  # a doubled first point
+    assert not resampled([], 5).any()
+    assert (resampled([(3.0, 4.0)], 5) == [3.0, 4.0]).all()
+    assert (resampled([(3.0, 4.0), (3.0, 4.0)], 5) == [3.0, 4.0]).all()
+    doubled = resampled([(0.0, 0.0), (0.0, 0.0), (2.0, 0.0)], 5)
+    np.testing.assert_allclose(doubled[:, 0], [0.0, 0.5, 1.0, 1.5, 2.0])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_resampling_random_lines(seed: int):
+def test_resampling_and_cutting_random_lines(seed: int):
     random = np.random.default_rng(seed)
-    rows = [random.normal(size=(int(random.integers(2, 60)), 2)) * 20 + 4e6 for _ in range(20)]
-    offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows])))
-    out = resample_lines(np.concatenate(rows), offsets, 20)
-    for row, found in zip(rows, out):
-        s = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(row, axis=0).T))))
+    for _ in range(20):
+        line = random.normal(size=(int(random.integers(2, 60)), 2)) * 20 + 4e6
+        s = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))))
         even = np.linspace(0.0, s[-1], 20)
-        wanted = np.stack([np.interp(even, s, column) for column in row.T], 1)
+        wanted = np.stack([np.interp(even, s, column) for column in line.T], 1)
+        found = resampled(line, 20)
         np.testing.assert_allclose(found, wanted, atol=1e-6, rtol=0)
-        assert (found[-1] == row[-1]).all() and (found[0] == row[0]).all()
+        assert (found[-1] == line[-1]).all() and (found[0] == line[0]).all()
+        parts = [cut_line(line, i / 3, (i + 1) / 3) for i in range(3)]
+        lengths = line_lengths(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
+        np.testing.assert_allclose(lengths, s[-1] / 3, rtol=1e-6)
+        np.testing.assert_allclose([part[0] for part in parts[1:]], [part[-1] for part in parts[:-1]], atol=1e-9)
+        assert (parts[0][0] == line[0]).all() and (parts[-1][-1] == line[-1]).all()
 
 
 def test_lane_columns_in_the_ego_frame():
@@ -136,15 +147,35 @@ def test_yellow_can_be_told():
     assert (scene.lanes[0, 0, :, LaneColumn.IS_YELLOW] == 1).all()
 
 
+def test_long_lanes_can_be_cut():
+    """120 m at most 50 m a part: three parts of 40 m, in their own order; light, limit and roadblock are the lane's."""
+    long = lane("1", [(0, 0), (60, 0), (120, 0)], "a", ("2",), speed_limit_mps=9.0)
+    short = lane("2", [(120, 0), (165, 0)], "b", kind="connector")
+    scenario = log(road(long, short), ego=(70.0, 0.0, 0.0), route=("a", "b"), lights={"2": LightState.RED})
+    scene = scenes_from_log(scenario, [NOW], SceneConfig(lane_length=50.0))
+    torch.testing.assert_close(scene.lanes[0, :4, 0, 0], torch.tensor([-30.0, 10.0, -70.0, 50.0]))
+    torch.testing.assert_close(scene.lanes[0, :4, -1, 0], torch.tensor([10.0, 50.0, -30.0, 95.0]))
+    assert scene.lanes_speed_limit[0, :5, 0].tolist() == [9.0, 9.0, 9.0, 0.0, 0.0]
+    assert scene.lanes[0, :4, 0, LaneColumn.IS_RED].tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert torch.equal(scene.route_lanes[0, :4], scene.lanes[0, :4])
+    torch.testing.assert_close(scene.lanes[0, 0, :, 5], torch.full((20,), 2.0))
+    whole = scenes_from_log(scenario, [NOW], SceneConfig(lane_length=500.0))
+    assert torch.equal(whole.lanes, scenes_from_log(scenario, [NOW]).lanes)
+
+
+def test_radius_is_measured_to_the_part():
+    far = lane("1", [(-50, 0), (350, 0)], "a")
+    scene = scenes_from_log(log(road(far)), [NOW], SceneConfig(lane_length=50.0))
+    assert sorted(x for x, _ in first_points(scene)) == pytest.approx([-50.0, 0.0, 50.0, 100.0])
+
+
 def test_tables_are_kept_by_identity_and_go_with_their_map():
-    import gc
-
-    from radp.scene import lanes as module
-
     road_map = road(lane("1", [(0, 0), (20, 0)], "a"))
     assert lane_table(road_map) is lane_table(road_map)
+    assert lane_table(road_map, 50.0) is not lane_table(road_map)
     assert lane_table(road(lane("1", [(0, 0), (20, 0)], "a"))) is not lane_table(road_map)
     key = id(road_map)
+    assert key in map_memory._memories
     del road_map
     gc.collect()
-    assert key not in module._tables
+    assert key not in map_memory._memories

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from radp.geometry.kernels import project_on_line
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
-from radp.scene.lanes import LaneTable, lane_table
+from radp.scene.lane_graph import LaneGraph, end_heading, lane_graph, lane_line, project_on_lane, straight_on
 from radp.scene.match import match_lanes, thin_path
-from radp.scene.route_lanes import line_length, straight_on
 
 EGO_TRACK = "ego"
 BEYOND = 200.0  # m by which a route goes on after the last logged pose: more than any scene shows of it
@@ -66,7 +64,7 @@ def longest_run(valid: np.ndarray) -> slice:
 
 def possible_egos(scenario: Scenario, frames: int) -> list[str]:
     """Tracks that can be the ego: vehicles tracked for `frames` frames in a row that drive 5 m or more, on lanes."""
-    tracks, table = scenario.tracks, lane_table(scenario.map)
+    tracks, graph = scenario.tracks, lane_graph(scenario.map)
     names = []
     for i in np.flatnonzero(tracks.type == ObjectType.VEHICLE):
         window = longest_run(tracks.valid[i])
@@ -74,36 +72,34 @@ def possible_egos(scenario: Scenario, frames: int) -> list[str]:
         if len(path) < frames or np.hypot(*np.diff(path[:, :2], axis=0).T).sum() < MIN_TRAVEL:
             continue
         thinned = thin_path(path)
-        if len(match_lanes(table, thinned)) >= MIN_ON_ROAD * len(thinned):
+        if len(match_lanes(graph, thinned)) >= MIN_ON_ROAD * len(thinned):
             names.append(tracks.ids[i])
     return names
 
 
 def route_of_path(road_map: RoadMap, poses: np.ndarray) -> tuple[tuple[str, ...], np.ndarray | None]:
     """poses (n, 3) of a path -> roadblock ids of its lanes and of 200 m straight on, and the pose (3,) at their end."""
-    table = lane_table(road_map)
-    lanes = match_lanes(table, thin_path(poses)).tolist()
+    graph = lane_graph(road_map)
+    lanes = match_lanes(graph, thin_path(poses)).tolist()
     if not lanes:
         return (), None
-    lanes += _onward(table, lanes[-1], poses[-1])
-    blocks = [int(table.roadblock[lane]) for lane in lanes]
+    lanes += _onward(graph, lanes[-1], poses[-1])
+    blocks = [int(graph.roadblock[lane]) for lane in lanes]
     changes = [block for i, block in enumerate(blocks) if i == 0 or block != blocks[i - 1]]
-    before, end = table.lines[lanes[-1], -2:, :2]
-    goal = np.array([*end, np.arctan2(*(end - before)[::-1])])
+    goal = np.array([*lane_line(graph, lanes[-1])[-1, :2], end_heading(graph, lanes[-1])])
     return tuple(road_map.roadblocks.ids[block] for block in changes), goal
 
 
-def _onward(table: LaneTable, lane: int, pose: np.ndarray) -> list[int]:
+def _onward(graph: LaneGraph, lane: int, pose: np.ndarray) -> list[int]:
     """Lanes straight on from a lane until they reach 200 m beyond the pose, or the map ends."""
-    line = table.lines[lane]
-    left = BEYOND - line_length(line) + project_on_line(pose[0], pose[1], line[:, :2], 0, len(line))
+    left = BEYOND - graph.length[lane] + project_on_lane(graph, lane, pose)
     onward: list[int] = []
     while left > 0 and len(onward) < MOST_STRIPS:
-        lane = straight_on(lane, table.lines, table.successors, table.successor_offsets)
+        lane = straight_on(graph, lane)
         if lane < 0:
             break
         onward.append(lane)
-        left -= line_length(table.lines[lane])
+        left -= graph.length[lane]
     return onward
 
 

@@ -12,11 +12,13 @@ from typing import Literal
 import numpy as np
 import torch
 
-from radp.scenario import PACIFICA, Ego, Scenario
+from radp.scenario import PACIFICA, Ego, RoadMap, Scenario
 from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects
-from radp.scene.lanes import LANE_POINTS, LaneTable, choose_lanes, lane_table, light_columns, write_lanes
+from radp.scene.lane_graph import lane_graph
+from radp.scene.lanes import LANE_POINTS, Lights, choose_lanes, lane_table, light_columns, write_lanes
 from radp.scene.observation import HISTORY, Observation
-from radp.scene.route_lanes import corrected_blocks, route_rows, write_route_line
+from radp.scene.route_lanes import corrected_blocks, route_rows
+from radp.scene.route_line import write_route_line
 from radp.scene.scene import AgentColumn, EgoColumn, FutureColumn, LaneColumn, Scene, StaticColumn
 
 FUTURE = 80  # steps of 0.1 s
@@ -36,6 +38,7 @@ class SceneConfig:
     lanes: int = 70
     route_lanes: int = 25
     radius: float = 100.0  # m around the rear axle in which lanes are taken
+    lane_length: float | None = None  # m: longer lanes are cut into equal parts; None = never, as published
     yellow_is_unknown: bool = True  # the published encoder never says yellow
     ego_dynamics: bool = False  # build_scenes only: fill in speed etc. where the published planner passes zeros
     route_order: Literal["lanes", "driving"] = "lanes"  # lanes by distance, or one line in driving order
@@ -51,7 +54,7 @@ PUBLISHED = SceneConfig()
 class Moment:
     """What one Scene is made of; world frame. k <= 21 frames up to now, f >= 0 frames after it, A objects."""
 
-    table: LaneTable
+    road_map: RoadMap
     pose: np.ndarray  # (3,) rear axle
     states: np.ndarray  # (k, A, 5) columns Box
     valid: np.ndarray  # (k, A)
@@ -72,7 +75,7 @@ def build_scenes(observation: Observation, config: SceneConfig = PUBLISHED) -> S
         pose = np.ascontiguousarray(observation.ego[b, -1, :3])
         light_lanes, light_states = observation.lights(b)
         moment = Moment(
-            table=lane_table(scenario.map),
+            road_map=scenario.map,
             pose=pose,
             states=observation.agents[b],
             valid=observation.agent_valid[b],
@@ -139,7 +142,7 @@ def moment_of_log(scenario: Scenario, frame: int, with_future: bool = True) -> M
     past, after = slice(max(0, frame - HISTORY + 1), frame + 1), slice(frame + 1, frame + 1 + FUTURE)
     pose = np.ascontiguousarray(scenario.ego[frame, :3])
     return Moment(
-        table=lane_table(scenario.map),
+        road_map=scenario.map,
         pose=pose,
         states=states[past],
         valid=valid[past],
@@ -203,23 +206,25 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
 
 def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneConfig) -> None:
     """Write everything but the ego's own state and future into row b."""
-    table, pose = moment.table, moment.pose
+    road_map, pose = moment.road_map, moment.pose
     chosen = write_objects(
         moment.states, moment.valid, moment.types, moment.sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
         arrays["neighbor_agents_past"][b], arrays["static_objects"][b],
     )  # fmt: skip
     if moment.future_states is not None and moment.future_valid is not None:
         write_futures(chosen, moment.future_states, moment.future_valid, pose, arrays["neighbor_agents_future"][b])
-    if not len(table):
+    if not len(road_map):
         return
-    lights = (moment.light_lanes, moment.light_states, light_columns(config.yellow_is_unknown))
+    table = lane_table(road_map, config.lane_length)
+    lights = Lights(moment.light_lanes, moment.light_states, light_columns(config.yellow_is_unknown))
     lanes = choose_lanes(table, pose[0], pose[1], config.radius, config.lanes)
     lane_rows = [arrays[name][b] for name in ("lanes", "lanes_speed_limit", "lanes_has_speed_limit")]
-    write_lanes(lanes, table.lines, table.speed_limit, table.has_speed_limit, *lights, pose, *lane_rows)
+    write_lanes(lanes, table, lights, pose, *lane_rows)
     route_arrays = ("route_lanes", "route_lanes_speed_limit", "route_lanes_has_speed_limit")
-    route_out = (arrays[route_arrays[0]][b], arrays[route_arrays[1]][b], arrays[route_arrays[2]][b])
+    route_out = [arrays[name][b] for name in route_arrays]
     if config.route_order == "driving":
-        write_route_line(table, moment.route, pose, lights, config.route_spacing, config.route_pieces, route_out)
+        graph, spacing, pieces = lane_graph(road_map), config.route_spacing, config.route_pieces
+        write_route_line(graph, moment.route, pose, lights, spacing, pieces, *route_out)
         return
     rows = route_rows(lanes, table.roadblock, moment.route, config.route_lanes)
     for target, source in zip(route_out, lane_rows):

@@ -3,144 +3,140 @@
 from __future__ import annotations
 
 import math
-import weakref
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from radp.geometry.kernels import distance_to_rings
-from radp.geometry.ragged import Ragged
-from radp.geometry.resample import resample_lines
+from radp.geometry.ragged import Polygons, Ragged
+from radp.geometry.resample import cut_line, line_lengths, resample_lines
 from radp.scenario import LightState, RoadMap
+from radp.scene.map_memory import remember
 
 LANE_POINTS = 20
-CENTRE, LEFT, RIGHT = slice(0, 2), slice(2, 4), slice(4, 6)
 
 
-@dataclass(frozen=True)
-class LaneTable:
-    """L lanes of one map as flat arrays for the kernels; world frame, metres, float64. Built once for a map."""
+class LaneTable(NamedTuple):
+    """N rows that a scene chooses from: the lanes of a map, or their parts; world frame, metres, float64."""
 
-    lines: np.ndarray  # (L, 20, 6) centre, left and right border, each even in arc length, in driving direction
+    lines: np.ndarray  # (N, 20, 6) centre, left and right border, each even in arc length, in driving direction
     vertices: np.ndarray  # (V, 2) centreline points as they stand in the map
-    vertex_offsets: np.ndarray  # (L+1,)
-    ring_points: np.ndarray  # (P, 2), ring_offsets, area_offsets (L+1,): the lane areas, as in `Polygons`
+    vertex_offsets: np.ndarray  # (N+1,)
+    ring_points: np.ndarray  # (P, 2), ring_offsets, area_offsets (N+1,): the areas, as in `Polygons`
     ring_offsets: np.ndarray
     area_offsets: np.ndarray
-    bounds: np.ndarray  # (L, 4) of the areas
-    is_connector: np.ndarray  # (L,) bool
-    roadblock: np.ndarray  # (L,)
-    speed_limit: np.ndarray  # (L,) m/s, 0 where there is none
-    has_speed_limit: np.ndarray  # (L,) bool
-    successors: np.ndarray  # lane indices, successor_offsets (L+1,)
-    successor_offsets: np.ndarray
-    neighbors: np.ndarray  # (L, 2) left, right; -1 = none
-    members: np.ndarray  # lane indices of each roadblock, member_offsets (R+1,)
-    member_offsets: np.ndarray
-    corrected_routes: dict[tuple, np.ndarray] = field(default_factory=dict, init=False, repr=False)  # a memory
-
-    def __len__(self) -> int:
-        return len(self.lines)
+    bounds: np.ndarray  # (N, 4) of the areas
+    lane: np.ndarray  # (N,) lane of the map that a row is, or is a part of
+    is_connector: np.ndarray  # (N,) bool
+    roadblock: np.ndarray  # (N,)
+    speed_limit: np.ndarray  # (N,) m/s, 0 where there is none
+    has_speed_limit: np.ndarray  # (N,) bool
 
 
-_tables: dict[int, tuple[weakref.ref[RoadMap], LaneTable]] = {}
+def lane_table(road_map: RoadMap, lane_length: float | None = None) -> LaneTable:
+    """The table of a map; lanes longer than `lane_length` metres are cut into equal parts. Computed once."""
+    return remember(road_map, ("table", lane_length), lambda: _lane_table(road_map, lane_length))
 
 
-def lane_table(road_map: RoadMap) -> LaneTable:
-    """The table of a map, computed at the first call and kept as long as the map lives."""
-    key = id(road_map)
-    known = _tables.get(key)
-    if known is not None and known[0]() is road_map:
-        return known[1]
-    table = make_lane_table(road_map)
-    _tables[key] = (weakref.ref(road_map, lambda _: _tables.pop(key, None)), table)
-    return table
-
-
-def make_lane_table(road_map: RoadMap) -> LaneTable:
-    """Resample all lines and turn borders that run against their centreline."""
-    centre = _resampled(road_map.centerlines)
-    lines = np.concatenate([centre, *(_along(_resampled(side), centre) for side in (road_map.left, road_map.right))], 2)
-    polygons, members = road_map.lane_polygons, road_map.lanes_of_roadblock
+def _lane_table(road_map: RoadMap, lane_length: float | None) -> LaneTable:
+    lines, areas = lane_lines(road_map), road_map.lane_polygons
+    lane = np.arange(len(road_map))
+    if lane_length is not None:
+        lines, areas, lane = _cut_long(lines, areas, lane_length)
     return LaneTable(
-        lines=np.ascontiguousarray(lines),
-        vertices=road_map.centerlines.values,
-        vertex_offsets=road_map.centerlines.offsets,
-        ring_points=polygons.rings.values,
-        ring_offsets=polygons.rings.offsets,
-        area_offsets=polygons.offsets,
-        bounds=polygons.bounds,
-        is_connector=road_map.is_connector,
-        roadblock=road_map.roadblock,
-        speed_limit=np.where(road_map.has_speed_limit, road_map.speed_limit, 0.0),
-        has_speed_limit=road_map.has_speed_limit,
-        successors=road_map.successors.values,
-        successor_offsets=road_map.successors.offsets,
-        neighbors=np.stack((road_map.left_neighbor, road_map.right_neighbor), 1).astype(np.int64),
-        members=members.values,
-        member_offsets=members.offsets,
+        lines=np.concatenate([_resampled(line) for line in lines], 2),
+        vertices=lines[0].values,
+        vertex_offsets=lines[0].offsets,
+        ring_points=areas.rings.values,
+        ring_offsets=areas.rings.offsets,
+        area_offsets=areas.offsets,
+        bounds=areas.bounds,
+        lane=lane,
+        is_connector=road_map.is_connector[lane],
+        roadblock=road_map.roadblock[lane],
+        speed_limit=np.where(road_map.has_speed_limit, road_map.speed_limit, 0.0)[lane],
+        has_speed_limit=road_map.has_speed_limit[lane],
     )
 
 
+Lines = tuple[Ragged, Ragged, Ragged]  # centre, left, right
+
+
+def lane_lines(road_map: RoadMap) -> Lines:
+    """Centrelines and borders; a border is turned when its last point is nearer to the centre's first than its first."""
+    centre = road_map.centerlines
+    return centre, _along(road_map.left, centre), _along(road_map.right, centre)
+
+
+def _along(borders: Ragged, centre: Ragged) -> Ragged:
+    rows = []
+    for border, line in zip(borders, centre):
+        turned = math.dist(border[-1], line[0]) < math.dist(border[0], line[0])
+        rows.append(border[::-1] if turned else border)
+    return Ragged.from_rows(rows, width=2)
+
+
 def _resampled(lines: Ragged) -> np.ndarray:
-    return resample_lines(lines.values, lines.offsets, LANE_POINTS)
+    """N lines -> (N, 20, 2)."""
+    out = np.empty((len(lines) * LANE_POINTS, 2))
+    resample_lines(lines.values, lines.offsets, out, np.arange(len(lines) + 1) * LANE_POINTS)
+    return out.reshape(-1, LANE_POINTS, 2)
 
 
-def _along(border: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """(L, 20, 2): borders whose last point is nearer to the centreline's first point than their first are reversed."""
-    first = np.hypot(*(border[:, 0] - centre[:, 0]).T)
-    last = np.hypot(*(border[:, -1] - centre[:, 0]).T)
-    return np.where((last < first)[:, None, None], border[:, ::-1], border)
-
-
-def choose_lanes(table: LaneTable, x: float, y: float, radius: float, most: int) -> np.ndarray:
-    """(n <= most,) lanes whose area is within `radius` of the point, nearest centreline point first.
-
-    Ties: the nearer area first, then lanes before connectors, then map order.
-    """
-    return _choose_lanes(
-        x, y, radius, most, table.vertices, table.vertex_offsets, table.ring_points, table.ring_offsets,
-        table.area_offsets, table.bounds, table.is_connector,
-    )  # fmt: skip
+def _cut_long(lines: Lines, areas: Polygons, longest: float) -> tuple[Lines, Polygons, np.ndarray]:
+    """Lines, areas and lane of each part; the three lines of a lane are cut at the same fractions of their lengths."""
+    parts = np.maximum(1, np.ceil(line_lengths(lines[0].values, lines[0].offsets) / longest)).astype(np.int64)
+    rows: list[list[np.ndarray]] = [[], [], []]
+    rings: list[list[np.ndarray]] = []
+    for lane, count in enumerate(parts):
+        for part in range(count):
+            for line, out in zip(lines, rows):
+                whole = line[lane]
+                out.append(whole if count == 1 else cut_line(whole, part / count, (part + 1) / count))
+            between = [np.concatenate((rows[1][-1], rows[2][-1][::-1]))]
+            rings.append(areas[lane] if count == 1 else between)
+    cut = tuple(Ragged.from_rows(out, width=2) for out in rows)
+    return (cut[0], cut[1], cut[2]), Polygons.from_rings(rings), np.repeat(np.arange(len(parts)), parts)
 
 
 @njit(cache=True, nogil=True)
-def _choose_lanes(
-    x: float,
-    y: float,
-    radius: float,
-    most: int,
-    vertices: np.ndarray,
-    vertex_offsets: np.ndarray,
-    ring_points: np.ndarray,
-    ring_offsets: np.ndarray,
-    area_offsets: np.ndarray,
-    bounds: np.ndarray,
-    is_connector: np.ndarray,
-) -> np.ndarray:
-    count = 0
-    lanes = np.empty(len(bounds), np.int64)
-    area_gap = np.empty(len(bounds))
+def choose_lanes(table: LaneTable, x: float, y: float, radius: float, most: int) -> np.ndarray:
+    """(n <= most,) rows whose area is within `radius` of the point, nearest centreline point first.
+
+    Ties: the nearer area first, then lanes before connectors, then map order.
+    """
+    count, total = 0, len(table.lane)
+    rows = np.empty(total, np.int64)
+    area_gap = np.empty(total)
     for connectors in (False, True):
-        for i in range(len(bounds)):
-            if is_connector[i] != connectors:
+        for i in range(total):
+            if table.is_connector[i] != connectors:
                 continue
-            gap_x = max(0.0, bounds[i, 0] - x, x - bounds[i, 2])
-            gap_y = max(0.0, bounds[i, 1] - y, y - bounds[i, 3])
+            gap_x = max(0.0, table.bounds[i, 0] - x, x - table.bounds[i, 2])
+            gap_y = max(0.0, table.bounds[i, 1] - y, y - table.bounds[i, 3])
             if gap_x * gap_x + gap_y * gap_y > radius * radius:
                 continue
-            gap = distance_to_rings(x, y, ring_points, ring_offsets, area_offsets[i], area_offsets[i + 1])
+            first, last = table.area_offsets[i], table.area_offsets[i + 1]
+            gap = distance_to_rings(x, y, table.ring_points, table.ring_offsets, first, last)
             if gap <= radius:
-                lanes[count], area_gap[count] = i, gap
+                rows[count], area_gap[count] = i, gap
                 count += 1
-    lanes = lanes[:count][np.argsort(area_gap[:count], kind="mergesort")]
+    rows = rows[:count][np.argsort(area_gap[:count], kind="mergesort")]
     point_gap = np.full(count, np.inf)
     for k in range(count):
-        for j in range(vertex_offsets[lanes[k]], vertex_offsets[lanes[k] + 1]):
-            dx, dy = vertices[j, 0] - x, vertices[j, 1] - y
+        for j in range(table.vertex_offsets[rows[k]], table.vertex_offsets[rows[k] + 1]):
+            dx, dy = table.vertices[j, 0] - x, table.vertices[j, 1] - y
             point_gap[k] = min(point_gap[k], dx * dx + dy * dy)
-    return lanes[np.argsort(point_gap, kind="mergesort")][:most]
+    return rows[np.argsort(point_gap, kind="mergesort")][:most]
+
+
+class Lights(NamedTuple):
+    """C lanes that have a light now."""
+
+    lanes: np.ndarray  # (C,) lane of the map
+    states: np.ndarray  # (C,) LightState
+    columns: np.ndarray  # (5,) LightState -> column of the lane tensor that is 1
 
 
 GREEN_COLUMN, YELLOW_COLUMN, RED_COLUMN, UNKNOWN_COLUMN = range(8, 12)
@@ -156,12 +152,12 @@ def light_columns(yellow_is_unknown: bool) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def lane_light(lane: int, light_lanes: np.ndarray, light_states: np.ndarray, columns: np.ndarray) -> int:
+def light_column(lane: int, lights: Lights) -> int:
     """Column of a lane's light: lanes without a light are UNKNOWN."""
-    for k in range(len(light_lanes)):
-        if light_lanes[k] == lane:
-            return columns[light_states[k]]
-    return columns[0]
+    for k in range(len(lights.lanes)):
+        if lights.lanes[k] == lane:
+            return lights.columns[lights.states[k]]
+    return UNKNOWN_COLUMN
 
 
 @njit(cache=True, nogil=True)
@@ -184,22 +180,18 @@ def write_points(line: np.ndarray, pose: np.ndarray, out: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True)
 def write_lanes(
-    lanes: np.ndarray,
-    lines: np.ndarray,
-    speed_limit: np.ndarray,
-    has_speed_limit: np.ndarray,
-    light_lanes: np.ndarray,
-    light_states: np.ndarray,
-    light_columns: np.ndarray,
+    rows: np.ndarray,
+    table: LaneTable,
+    lights: Lights,
     pose: np.ndarray,
     out: np.ndarray,
     out_limit: np.ndarray,
     out_has_limit: np.ndarray,
 ) -> None:
-    """Lanes (n,) of the table -> rows 0..n-1 of out (most, 20, 12), out_limit and out_has_limit (most, 1)."""
-    for row in range(len(lanes)):
-        lane = lanes[row]
-        write_points(lines[lane], pose, out[row])
-        out[row, :, lane_light(lane, light_lanes, light_states, light_columns)] = 1.0
-        out_limit[row, 0] = speed_limit[lane]
-        out_has_limit[row, 0] = has_speed_limit[lane]
+    """Rows (n,) of the table -> rows 0..n-1 of out (most, 20, 12), out_limit and out_has_limit (most, 1)."""
+    for k in range(len(rows)):
+        row = rows[k]
+        write_points(table.lines[row], pose, out[k])
+        out[k, :, light_column(table.lane[row], lights)] = 1.0
+        out_limit[k, 0] = table.speed_limit[row]
+        out_has_limit[k, 0] = table.has_speed_limit[row]

@@ -1,6 +1,6 @@
 """Samples kept as logs: states of the traffic once a log, lanes once a map, and a Scene built when it is read.
 
-    maps/KEY.safetensors      the lane table of one road map
+    maps/KEY.map              one road map, compressed without loss
     shard-00000.safetensors   traffic and lights of some logs, and the samples taken from them
     manifest.json             written last
 
@@ -11,7 +11,7 @@ gives equals `scenes_from_log(as_ego(scenario, track), [frame])` bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ import torch
 
 from radp.geometry.ragged import Ragged
 from radp.runs.errors import BadInput
-from radp.runs.files import remove_temporaries, write_json_atomically
+from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.parallel import parallel_map
-from radp.scenario import Scenario
-from radp.scenario.blobs import content_hash
+from radp.scenario import RoadMap, Scenario
+from radp.scenario.blobs import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
 from radp.scene.array_file import map_arrays, write_arrays
 from radp.scene.as_ego import as_ego, longest_run, possible_egos, with_ego_track
 from radp.scene.builder import (
@@ -39,7 +39,6 @@ from radp.scene.builder import (
     fill,
     to_scene,
 )
-from radp.scene.lanes import LaneTable, lane_table
 from radp.scene.observation import HISTORY
 from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
@@ -47,7 +46,6 @@ from radp.scene.scene import EgoColumn, Scene
 
 FORMAT, VERSION = "radp-log-samples", 1
 MAPS = "maps"
-TABLE_FIELDS = tuple(field.name for field in fields(LaneTable) if field.name != "corrected_routes")
 LOG_FIELDS = ("states", "valid", "types", "sizes", "light_lanes", "light_states")
 SAMPLE_FIELDS = ("log", "frame", "first", "last", "ego", "pose", "ego_current_state", "ego_agent_future",
                  "route", "route_offsets")  # fmt: skip
@@ -173,22 +171,16 @@ def _write_shard(
     notes = []
     for i, scenario in enumerate(logs):
         key = content_hash(scenario.map)
-        file = path / MAPS / f"{key}.safetensors"
-        if not file.exists():
-            table = lane_table(scenario.map)
-            write_arrays(file, {name: getattr(table, name) for name in TABLE_FIELDS})
+        if not (file := map_file(path, key)).exists():
+            write_atomically(file, pack_blobs(encode_fields(scenario.map)))
         arrays |= {f"{i}.{name}": array for name, array in log_arrays(scenario).items()}
         notes.append({"token": scenario.token, "kind": scenario.kind, "map": key, "tags": scenario.tags})
     arrays |= {f"samples.{name}": array for name, array in sample_arrays(logs, choice).items()}
     write_arrays(path / shard_name(number), arrays, {"settings": settings, "logs": notes})
 
 
-@dataclass(frozen=True)
-class _Log:
-    """One log of the store: its arrays by name, and the lanes."""
-
-    table: LaneTable
-    arrays: dict[str, np.ndarray]
+def map_file(path: Path, key: str) -> Path:
+    return path / MAPS / f"{key}.map"
 
 
 class LogSamples:
@@ -202,16 +194,15 @@ class LogSamples:
         self.path, self.config = path, config
         manifest = read_manifest(path, FORMAT, VERSION)
         self.notes: list[dict[str, Any]] = []
-        self._logs: list[_Log] = []
-        self._tables: dict[str, LaneTable] = {}
+        self._logs: list[dict[str, np.ndarray]] = []
+        self._maps: dict[str, RoadMap] = {}
         parts: list[dict[str, np.ndarray]] = []
         for number in range(manifest["shards"]):
             arrays, note = map_arrays(path / shard_name(number))
             part = {name: arrays[f"samples.{name}"] for name in SAMPLE_FIELDS}
             parts.append({**part, "log": part["log"] + len(self._logs)})
             for i, log in enumerate(note["logs"]):
-                here = {name: arrays[f"{i}.{name}"] for name in LOG_FIELDS}
-                self._logs.append(_Log(self._table(log["map"]), here))
+                self._logs.append({name: arrays[f"{i}.{name}"] for name in LOG_FIELDS})
                 self.notes.append(log)
         self._parts = parts
         self._starts = np.concatenate(([0], np.cumsum([len(part["log"]) for part in parts]))).astype(np.int64)
@@ -224,10 +215,15 @@ class LogSamples:
     def open(cls, path: Path | str, config: SceneConfig = PUBLISHED) -> LogSamples:
         return cls(Path(path), config)
 
-    def _table(self, key: str) -> LaneTable:
-        if key not in self._tables:
-            self._tables[key] = LaneTable(**map_arrays(self.path / MAPS / f"{key}.safetensors")[0])
-        return self._tables[key]
+    def _map(self, key: str) -> RoadMap:
+        """The road map, decoded at the first call."""
+        if key not in self._maps:
+            file = map_file(self.path, key)
+            try:
+                self._maps[key] = decode_fields(RoadMap, unpack_blobs(file.read_bytes()))
+            except (OSError, BadInput) as error:
+                raise BadInput(f"{file}: not a readable road map ({error})") from None
+        return self._maps[key]
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -248,20 +244,21 @@ class LogSamples:
         return to_scene(arrays)
 
     def _moment(self, sample: dict[str, np.ndarray], k: int) -> Moment:
-        log, frame = self._logs[sample["log"][k]], int(sample["frame"][k])
-        states, valid = log.arrays["states"], log.arrays["valid"]
+        number, frame = int(sample["log"][k]), int(sample["frame"][k])
+        log = self._logs[number]
+        states, valid = log["states"], log["valid"]
         past = slice(max(int(sample["first"][k]), frame - HISTORY + 1), frame + 1)
         after = slice(frame + 1, min(int(sample["last"][k]), frame + 1 + FUTURE))
         first, last = sample["route_offsets"][k], sample["route_offsets"][k + 1]
         return Moment(
-            table=log.table,
+            road_map=self._map(self.notes[number]["map"]),
             pose=sample["pose"][k],
             states=states[past],
             valid=valid[past],
-            types=log.arrays["types"],
-            sizes=log.arrays["sizes"],
-            light_lanes=log.arrays["light_lanes"],
-            light_states=log.arrays["light_states"][frame],
+            types=log["types"],
+            sizes=log["sizes"],
+            light_lanes=log["light_lanes"],
+            light_states=log["light_states"][frame],
             route=sample["route"][first:last].astype(np.int64),
             skip=int(sample["ego"][k]),
             future_states=states[after],

@@ -9,7 +9,7 @@ from numba import njit
 
 from radp.geometry.kernels import distance_to_rings, wrap_angle
 from radp.geometry.line_kernels import nearest_on_line
-from radp.scene.lanes import LaneTable
+from radp.scene.lane_graph import LaneGraph
 
 CANDIDATES = 8  # lanes considered for one pose
 NEAR = 1.0  # m from a pose to the area of a lane it may be on
@@ -19,21 +19,16 @@ POSE_SPACING = 2.5  # m between the poses that are matched
 SKIPPED, CHANGED, CHANGED_FAR, JUMPED = 1.0, 2.0, 4.0, 30.0  # prices of a step between lanes, in m2 beside a centreline
 
 
-def match_lanes(table: LaneTable, poses: np.ndarray) -> np.ndarray:
+def match_lanes(graph: LaneGraph, poses: np.ndarray) -> np.ndarray:
     """poses (n, 3) of a path, in order -> (m <= n,) lane of each pose that lies on one; Viterbi over the lane graph.
 
     A pose on a lane costs offset^2 + (heading error / 0.25)^2; keeping the lane or going to its successor is free.
     """
-    if not len(table) or not len(poses):
+    if not len(poses):
         return np.zeros(0, dtype=np.int64)
-    lanes, price = _candidates(
-        poses, table.vertices, table.vertex_offsets, table.ring_points, table.ring_offsets, table.area_offsets,
-        table.bounds,
-    )  # fmt: skip
+    lanes, price = _candidates(graph, poses)
     on_road = lanes[:, 0] >= 0
-    return _cheapest(
-        lanes[on_road], price[on_road], table.successors, table.successor_offsets, table.neighbors, table.roadblock
-    )
+    return _cheapest(graph, lanes[on_road], price[on_road])
 
 
 def thin_path(poses: np.ndarray, spacing: float = POSE_SPACING) -> np.ndarray:
@@ -46,26 +41,21 @@ def thin_path(poses: np.ndarray, spacing: float = POSE_SPACING) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _candidates(
-    poses: np.ndarray,
-    vertices: np.ndarray,
-    vertex_offsets: np.ndarray,
-    ring_points: np.ndarray,
-    ring_offsets: np.ndarray,
-    area_offsets: np.ndarray,
-    bounds: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+def _candidates(graph: LaneGraph, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(n, C) lanes under each pose, cheapest first, -1 = none; (n, C) what they cost."""
     lanes = np.full((len(poses), CANDIDATES), -1, np.int64)
     price = np.full((len(poses), CANDIDATES), np.inf)
     for k in range(len(poses)):
         x, y, heading = poses[k]
-        for i in range(len(bounds)):
-            if x < bounds[i, 0] - NEAR or y < bounds[i, 1] - NEAR or x > bounds[i, 2] + NEAR or y > bounds[i, 3] + NEAR:
+        for i in range(len(graph.bounds)):
+            low_x, low_y, high_x, high_y = graph.bounds[i]
+            if x < low_x - NEAR or y < low_y - NEAR or x > high_x + NEAR or y > high_y + NEAR:
                 continue
-            if distance_to_rings(x, y, ring_points, ring_offsets, area_offsets[i], area_offsets[i + 1]) > NEAR:
+            first, last = graph.area_offsets[i], graph.area_offsets[i + 1]
+            if distance_to_rings(x, y, graph.ring_points, graph.ring_offsets, first, last) > NEAR:
                 continue
-            offset, _, direction = nearest_on_line(x, y, vertices, vertex_offsets[i], vertex_offsets[i + 1])
+            first, last = graph.vertex_offsets[i], graph.vertex_offsets[i + 1]
+            offset, _, direction = nearest_on_line(x, y, graph.vertices, first, last)
             error = abs(wrap_angle(direction - heading))
             cost = offset * offset + (error / HEADING_SCALE) ** 2
             if error >= MAX_HEADING_ERROR or cost >= price[k, CANDIDATES - 1]:
@@ -79,41 +69,27 @@ def _candidates(
 
 
 @njit(cache=True, nogil=True)
-def _step_price(
-    a: int,
-    b: int,
-    successors: np.ndarray,
-    successor_offsets: np.ndarray,
-    neighbors: np.ndarray,
-    roadblock: np.ndarray,
-) -> float:
+def _step_price(graph: LaneGraph, a: int, b: int) -> float:
     """What it costs to be on lane b after lane a."""
     if a == b:
         return 0.0
-    if neighbors[a, 0] == b or neighbors[a, 1] == b:
+    if graph.neighbors[a, 0] == b or graph.neighbors[a, 1] == b:
         return CHANGED
-    best = CHANGED_FAR if roadblock[a] == roadblock[b] else JUMPED
-    for j in range(successor_offsets[a], successor_offsets[a + 1]):
-        after = successors[j]
+    best = CHANGED_FAR if graph.roadblock[a] == graph.roadblock[b] else JUMPED
+    for j in range(graph.successor_offsets[a], graph.successor_offsets[a + 1]):
+        after = graph.successors[j]
         if after == b:
             return 0.0
-        if neighbors[after, 0] == b or neighbors[after, 1] == b:
+        if graph.neighbors[after, 0] == b or graph.neighbors[after, 1] == b:
             best = min(best, CHANGED)
-        for k in range(successor_offsets[after], successor_offsets[after + 1]):
-            if successors[k] == b:
+        for k in range(graph.successor_offsets[after], graph.successor_offsets[after + 1]):
+            if graph.successors[k] == b:
                 best = min(best, SKIPPED)
     return best
 
 
 @njit(cache=True, nogil=True)
-def _cheapest(
-    lanes: np.ndarray,
-    price: np.ndarray,
-    successors: np.ndarray,
-    successor_offsets: np.ndarray,
-    neighbors: np.ndarray,
-    roadblock: np.ndarray,
-) -> np.ndarray:
+def _cheapest(graph: LaneGraph, lanes: np.ndarray, price: np.ndarray) -> np.ndarray:
     """lanes, price (m, C) -> (m,) the chain of least total price."""
     steps = len(lanes)
     chain = np.empty(steps, np.int64)
@@ -128,9 +104,7 @@ def _cheapest(
             best = np.inf
             for j in range(CANDIDATES):
                 if lanes[k - 1, j] >= 0:
-                    step = _step_price(
-                        lanes[k - 1, j], lanes[k, i], successors, successor_offsets, neighbors, roadblock
-                    )
+                    step = _step_price(graph, lanes[k - 1, j], lanes[k, i])
                     if total[k - 1, j] + step < best:
                         best, came_from[k, i] = total[k - 1, j] + step, j
             total[k, i] = price[k, i] + best

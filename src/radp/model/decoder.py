@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from radp.model.config import ModelConfig
-from radp.model.encoder import Encoding, never_all_hidden
-from radp.model.layers import Attention, Mlp, PolylineMixer
+from radp.model.encoder import Encoding
+from radp.model.layers import Attention, Mlp, PolylineMixer, hiding_bias
 from radp.scene.scene import POSE, Scene, present
 
 ROUTE_FEATURES, ROUTE_TOKENS, ROUTE_CHANNELS = 4, 32, 64
@@ -25,8 +25,8 @@ class Context:
 
     route: Tensor  # (B, d)
     keys_values: Sequence[tuple[Tensor, Tensor]]  # for each block, (B, heads, S, d / heads) each
-    hidden_tokens: Tensor | None  # (B, S) bool, scene tokens that cross-attention must not see
-    missing: Tensor  # (B, P) bool, neighbours that are not there; the ego always is
+    token_bias: Tensor | None  # (B, 1, 1, S) hides padded scene tokens from cross-attention, if that is wanted
+    agent_bias: Tensor  # (B, 1, 1, P) hides neighbours that are not there from self-attention
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ class TimeEmbedding(nn.Module):
         return self.fc2(F.silu(self.fc1(torch.cat((angle.cos(), angle.sin()), -1))))
 
 
+def modulated(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """(C, P, d), (C, 1, d), (C, 1, d) -> x (1 + scale) + shift, in one pass."""
+    return torch.addcmul(shift, x, 1 + scale)
+
+
 class DiTBlock(nn.Module):
     """x (C, P, d) -> (C, P, d). As published there is no residual around cross-attention and mlp2."""
 
@@ -98,25 +103,25 @@ class DiTBlock(nn.Module):
         self,
         x: Tensor,
         modulation: Tensor,
-        missing: Tensor,
+        agent_bias: Tensor,
         keys_values: tuple[Tensor, Tensor],
-        hidden_tokens: Tensor | None,
+        token_bias: Tensor | None,
     ) -> Tensor:
-        """x (C, P, d), modulation (C, 6d), missing (C, P); C = B or a multiple of it, draws of one scene in a row."""
+        """modulation (C, 6d); C = B, or a multiple of it with the draws of one scene in a row."""
         shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = modulation.unsqueeze(1).chunk(6, -1)
-        h = self.norm1(x) * (1 + scale_a) + shift_a
-        x = x + gate_a * self.attn(h, self.attn.keys_values(h), missing)
-        h = self.norm2(x) * (1 + scale_m) + shift_m
-        x = x + gate_m * self.mlp1(h)
-        seen = self._look_at_scene(self.norm3(x), keys_values, hidden_tokens)
+        h = modulated(self.norm1(x), shift_a, scale_a)
+        x = torch.addcmul(x, gate_a, self.attn(h, self.attn.keys_values(h), agent_bias))
+        h = modulated(self.norm2(x), shift_m, scale_m)
+        x = torch.addcmul(x, gate_m, self.mlp1(h))
+        seen = self._look_at_scene(self.norm3(x), keys_values, token_bias)
         x = x + seen if self.residual else seen
         out = self.mlp2(self.norm4(x))
         return x + out if self.residual else out
 
-    def _look_at_scene(self, query: Tensor, keys_values: tuple[Tensor, Tensor], hidden: Tensor | None) -> Tensor:
+    def _look_at_scene(self, query: Tensor, keys_values: tuple[Tensor, Tensor], bias: Tensor | None) -> Tensor:
         """Several draws of one scene stand side by side on the query axis, so keys and values exist once a scene."""
         scenes = keys_values[0].shape[0]
-        return self.cross_attn(query.reshape(scenes, -1, query.shape[-1]), keys_values, hidden).view_as(query)
+        return self.cross_attn(query.reshape(scenes, -1, query.shape[-1]), keys_values, bias).view_as(query)
 
 
 class FinalLayer(nn.Module):
@@ -133,7 +138,7 @@ class FinalLayer(nn.Module):
 
     def forward(self, x: Tensor, modulation: Tensor) -> Tensor:
         shift, scale = modulation.unsqueeze(1).chunk(2, -1)
-        x = self.norm1(self.norm_final(x) * (1 + scale) + shift)
+        x = self.norm1(modulated(self.norm_final(x), shift, scale))
         return self.fc2(self.norm2(F.gelu(self.fc1(x), approximate="tanh")))
 
 
@@ -157,8 +162,8 @@ class Decoder(nn.Module):
         return Context(
             route=self.route_encoder(scene.route_lanes),
             keys_values=[block.cross_attn.keys_values(encoding.tokens) for block in self.blocks],
-            hidden_tokens=never_all_hidden(encoding.padded) if self.mask_padded_tokens else None,
-            missing=missing_agents(scene, self.neighbours),
+            token_bias=hiding_bias(encoding.padded) if self.mask_padded_tokens else None,
+            agent_bias=hiding_bias(~present(current_states(scene, self.neighbours))),
         )
 
     def modulation(self, route: Tensor, time: Tensor) -> Modulation:
@@ -169,13 +174,13 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor, modulation: Modulation, context: Context) -> tuple[Tensor, Tensor]:
         """x (C, P, 81, 4) -> output (C, P, 81, 4) and the tokens (C, P, d) before the final layer."""
-        draws = x.shape[0] // context.missing.shape[0]
-        missing = context.missing.repeat_interleave(draws, 0) if draws > 1 else context.missing
+        draws = x.shape[0] // context.route.shape[0]
+        agent_bias = context.agent_bias.repeat_interleave(draws, 0) if draws > 1 else context.agent_bias
         embedding = self.agent_embedding.weight
         tokens = self.preproj(x.flatten(2))
         tokens = tokens + torch.cat((embedding[:1], embedding[1:].expand(self.neighbours, -1)))
         for block, parameters, keys_values in zip(self.blocks, modulation.blocks, context.keys_values):
-            tokens = block(tokens, parameters, missing, keys_values, context.hidden_tokens)
+            tokens = block(tokens, parameters, agent_bias, keys_values, context.token_bias)
         return self.final_layer(tokens, modulation.final).view_as(x), tokens
 
 
@@ -183,9 +188,3 @@ def current_states(scene: Scene, neighbours: int) -> Tensor:
     """Scene (metres or normalised) -> (B, 1 + neighbours, 4): pose now of the ego and of its nearest neighbours."""
     ego = scene.ego_current_state[:, None, POSE]
     return torch.cat((ego, scene.neighbor_agents_past[:, :neighbours, -1, POSE]), 1)
-
-
-def missing_agents(scene: Scene, neighbours: int) -> Tensor:
-    """Scene -> (B, 1 + neighbours) bool, True for neighbours without a current state; never for the ego."""
-    there = present(current_states(scene, neighbours))
-    return torch.cat((torch.zeros_like(there[:, :1]), ~there[:, 1:]), 1)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from radp.model.config import ModelConfig
 from radp.model.dropout import DropPath
-from radp.model.layers import Attention, FlatPolyline, Mlp, PolylineMixer, run_valid_rows
+from radp.model.layers import Attention, FlatPolyline, Mlp, PolylineMixer, hiding_bias, run_valid_rows
 from radp.scene.scene import (
     AGENT_CONTINUOUS,
     AGENT_TYPE,
@@ -116,8 +116,8 @@ class FusionBlock(nn.Module):
         self.mlp = Mlp(dim, 4 * dim, dim, rate)
         self.drop_path = DropPath(rate)
 
-    def forward(self, x: Tensor, hidden_keys: Tensor) -> Tensor:
-        x = x + self.drop_path(self.attn(self.norm1(x), self.attn.keys_values(x), hidden_keys))
+    def forward(self, x: Tensor, key_bias: Tensor) -> Tensor:
+        x = x + self.drop_path(self.attn(self.norm1(x), self.attn.keys_values(x), key_bias))
         return x + self.drop_path(self.mlp(self.norm2(x)))
 
 
@@ -130,15 +130,10 @@ class Fusion(nn.Module):
         self.norm = nn.LayerNorm(config.hidden)
 
     def forward(self, x: Tensor, padded: Tensor) -> Tensor:
-        hidden_keys = never_all_hidden(padded)
+        key_bias = hiding_bias(padded)
         for block in self.blocks:
-            x = block(x, hidden_keys)
+            x = block(x, key_bias)
         return self.norm(x)
-
-
-def never_all_hidden(padded: Tensor) -> Tensor:
-    """Key mask (B, S) with token 0 always seen, since attention over nothing is not a number."""
-    return torch.cat((torch.zeros_like(padded[:, :1]), padded[:, 1:]), 1)
 
 
 class SceneEncoder(nn.Module):

@@ -101,24 +101,33 @@ class Attention(nn.Module):
         """(B, S, d) -> keys and values, (B, heads, S, d / heads) each."""
         return self._split(self.k(memory)), self._split(self.v(memory))
 
-    def forward(self, query: Tensor, keys_values: tuple[Tensor, Tensor], hidden_keys: Tensor | None) -> Tensor:
-        """query (B, Q, d), hidden_keys (B, S) bool, True = not to be seen -> (B, Q, d)."""
+    def forward(self, query: Tensor, keys_values: tuple[Tensor, Tensor], key_bias: Tensor | None) -> Tensor:
+        """query (B, Q, d), key_bias (B, 1, 1, S) of `hiding_bias` -> (B, Q, d)."""
         q, (k, v) = self._split(self.q(query)), keys_values
-        seen = None if hidden_keys is None else ~hidden_keys[:, None, None, :]
         if self.training and self.rate > 0:
-            mixed = self._attend_with_dropout(q, k, v, seen)
+            mixed = self._attend_with_dropout(q, k, v, key_bias)
         else:
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=key_bias)
         return self.o(mixed.transpose(1, 2).flatten(2))
 
-    def _attend_with_dropout(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:
+    def _attend_with_dropout(self, q: Tensor, k: Tensor, v: Tensor, key_bias: Tensor | None) -> Tensor:
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-        if seen is not None:
-            scores = scores.masked_fill(~seen, -math.inf)
+        if key_bias is not None:
+            scores = scores + key_bias
         return dropout(scores.softmax(-1), self.rate, self.training) @ v
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def hiding_bias(hidden: Tensor) -> Tensor:
+    """(B, S) bool, True = not to be seen -> (B, 1, 1, S): what to add to attention scores.
+
+    Key 0 is always seen, since attention over nothing is not a number.
+    """
+    bias = torch.zeros(hidden.shape, device=hidden.device)
+    bias[:, 1:].masked_fill_(hidden[:, 1:], -math.inf)
+    return bias[:, None, None]
 
 
 def run_valid_rows(body: Callable[..., Tensor], valid: Tensor, width: int, *inputs: Tensor) -> Tensor:

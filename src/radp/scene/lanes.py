@@ -64,7 +64,7 @@ Lines = tuple[Ragged, Ragged, Ragged]  # centre, left, right
 
 
 def lane_lines(road_map: RoadMap) -> Lines:
-    """Centrelines and borders; a border is turned when its last point is nearer to the centre's first than its first."""
+    """Centrelines and borders; a border is turned if its last point is nearer to the centre's begin than its first."""
     centre = road_map.centerlines
     return centre, _along(road_map.left, centre), _along(road_map.right, centre)
 
@@ -107,28 +107,55 @@ def choose_lanes(table: LaneTable, x: float, y: float, radius: float, most: int)
     Ties: the nearer area first, then lanes before connectors, then map order.
     """
     count, total = 0, len(table.lane)
-    rows = np.empty(total, np.int64)
-    area_gap = np.empty(total)
+    rows, point_gap = np.empty(total, np.int64), np.empty(total)
     for connectors in (False, True):
         for i in range(total):
-            if table.is_connector[i] != connectors:
-                continue
-            gap_x = max(0.0, table.bounds[i, 0] - x, x - table.bounds[i, 2])
-            gap_y = max(0.0, table.bounds[i, 1] - y, y - table.bounds[i, 3])
-            if gap_x * gap_x + gap_y * gap_y > radius * radius:
-                continue
-            first, last = table.area_offsets[i], table.area_offsets[i + 1]
-            gap = distance_to_rings(x, y, table.ring_points, table.ring_offsets, first, last)
-            if gap <= radius:
-                rows[count], area_gap[count] = i, gap
+            if table.is_connector[i] == connectors and _is_within(table, i, x, y, radius):
+                rows[count], point_gap[count] = i, _point_gap(table, i, x, y)
                 count += 1
-    rows = rows[:count][np.argsort(area_gap[:count], kind="mergesort")]
-    point_gap = np.full(count, np.inf)
-    for k in range(count):
-        for j in range(table.vertex_offsets[rows[k]], table.vertex_offsets[rows[k] + 1]):
-            dx, dy = table.vertices[j, 0] - x, table.vertices[j, 1] - y
-            point_gap[k] = min(point_gap[k], dx * dx + dy * dy)
-    return rows[np.argsort(point_gap, kind="mergesort")][:most]
+    order = np.argsort(point_gap[:count], kind="mergesort")
+    rows, point_gap = rows[:count][order], point_gap[:count][order]
+    first = 0
+    while first < min(count, most):
+        last = first + 1
+        while last < count and point_gap[last] == point_gap[first]:
+            last += 1
+        if last - first > 1:  # areas are slow to measure, so only where they decide
+            area_gap = np.array([_area_gap(table, i, x, y) for i in rows[first:last]])
+            rows[first:last] = rows[first:last][np.argsort(area_gap, kind="mergesort")]
+        first = last
+    return rows[:most]
+
+
+@njit(cache=True, nogil=True)
+def _area_gap(table: LaneTable, i: int, x: float, y: float) -> float:
+    first, last = table.area_offsets[i], table.area_offsets[i + 1]
+    return distance_to_rings(x, y, table.ring_points, table.ring_offsets, first, last)
+
+
+@njit(cache=True, nogil=True)
+def _is_within(table: LaneTable, i: int, x: float, y: float, radius: float) -> bool:
+    """Whether the area of row i has a point within the radius; told by bounds or corners where that is enough."""
+    gap_x = max(0.0, table.bounds[i, 0] - x, x - table.bounds[i, 2])
+    gap_y = max(0.0, table.bounds[i, 1] - y, y - table.bounds[i, 3])
+    if gap_x * gap_x + gap_y * gap_y > radius * radius:
+        return False
+    first, last = table.area_offsets[i], table.area_offsets[i + 1]
+    for j in range(table.ring_offsets[first], table.ring_offsets[last]):
+        dx, dy = table.ring_points[j, 0] - x, table.ring_points[j, 1] - y
+        if dx * dx + dy * dy <= radius * radius:
+            return True
+    return _area_gap(table, i, x, y) <= radius
+
+
+@njit(cache=True, nogil=True)
+def _point_gap(table: LaneTable, i: int, x: float, y: float) -> float:
+    """Squared distance to the nearest centreline point of row i."""
+    best = np.inf
+    for j in range(table.vertex_offsets[i], table.vertex_offsets[i + 1]):
+        dx, dy = table.vertices[j, 0] - x, table.vertices[j, 1] - y
+        best = min(best, dx * dx + dy * dy)
+    return best
 
 
 class Lights(NamedTuple):

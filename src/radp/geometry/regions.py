@@ -1,7 +1,7 @@
 """Areas bounded by rings, compiled: do two share a point, and how far are they apart.
 
-A ring is an (n, 2) array, not closed, of either direction; a point belongs to its area when the winding number is
-not 0. Bounds are (4,): min x, min y, max x, max y.
+A ring is points[first:last] of an (n, 2) array, not closed, of either direction; a point belongs to its area when the
+winding number is not 0. Rows of whole arrays are passed instead of slices, which cost more than the arithmetic here.
 """
 
 from __future__ import annotations
@@ -13,35 +13,38 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def ring_bounds(ring: np.ndarray, bounds: np.ndarray) -> None:
-    """Widen `bounds` so that they hold the ring."""
-    for i in range(len(ring)):
-        x, y = ring[i, 0], ring[i, 1]
-        bounds[0], bounds[1] = min(bounds[0], x), min(bounds[1], y)
-        bounds[2], bounds[3] = max(bounds[2], x), max(bounds[3], y)
+def ring_bounds(points: np.ndarray, first: int, last: int) -> tuple[float, float, float, float]:
+    """Min x, min y, max x, max y of a ring; inverted and infinite for an empty one."""
+    low_x = low_y = np.inf
+    high_x = high_y = -np.inf
+    for i in range(first, last):
+        x, y = points[i, 0], points[i, 1]
+        low_x, high_x, low_y, high_y = min(low_x, x), max(high_x, x), min(low_y, y), max(high_y, y)
+    return low_x, low_y, high_x, high_y
 
 
 @njit(cache=True, nogil=True, inline="always")
-def bounds_gap(a: np.ndarray, b: np.ndarray) -> float:
-    """Distance between two bounding boxes; 0 when they share a point."""
-    dx = max(0.0, max(a[0] - b[2], b[0] - a[2]))
-    dy = max(0.0, max(a[1] - b[3], b[1] - a[3]))
+def bounds_gap(a: np.ndarray, i: int, b: np.ndarray, j: int) -> float:
+    """Distance between the bounds a[i] and b[j] of arrays (n, 4); 0 when they share a point."""
+    dx = max(0.0, max(a[i, 0] - b[j, 2], b[j, 0] - a[i, 2]))
+    dy = max(0.0, max(a[i, 1] - b[j, 3], b[j, 1] - a[i, 3]))
     return math.sqrt(dx * dx + dy * dy)
 
 
 @njit(cache=True, nogil=True)
-def winding_contains(ring: np.ndarray, x: float, y: float) -> bool:
+def winding_contains(points: np.ndarray, first: int, last: int, x: float, y: float) -> bool:
     """Whether a point lies in the area of a ring (nonzero winding number)."""
     winding = 0
-    j = len(ring) - 1
-    for i in range(len(ring)):
-        if (ring[j, 1] <= y) != (ring[i, 1] <= y):
-            side = (ring[i, 0] - ring[j, 0]) * (y - ring[j, 1]) - (ring[i, 1] - ring[j, 1]) * (x - ring[j, 0])
-            if ring[i, 1] > ring[j, 1]:
+    ax, ay = points[last - 1, 0], points[last - 1, 1]
+    for i in range(first, last):
+        bx, by = points[i, 0], points[i, 1]
+        if (ay <= y) != (by <= y):
+            side = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+            if by > ay:
                 winding += 1 if side > 0.0 else 0
             else:
                 winding -= 1 if side < 0.0 else 0
-        j = i
+        ax, ay = bx, by
     return winding != 0
 
 
@@ -70,64 +73,77 @@ def segments_square(ax: float, ay: float, bx: float, by: float, cx: float, cy: f
 
 
 @njit(cache=True, nogil=True)
-def ring_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
+def ring_distance(
+    a: np.ndarray, a_first: int, a_last: int, b: np.ndarray, b_first: int, b_last: int, limit: float
+) -> float:
     """Distance between the areas of two rings, 0 when they share a point; `limit` when they are further apart."""
-    if len(a) == 0 or len(b) == 0:
+    if a_first == a_last or b_first == b_last:
         return limit
-    bounds = np.array((np.inf, np.inf, -np.inf, -np.inf))
-    ring_bounds(b, bounds)
+    b_low_x, b_low_y, b_high_x, b_high_y = ring_bounds(b, b_first, b_last)
     best = limit * limit
-    i0 = len(a) - 1
-    for i in range(len(a)):
-        ax, ay, bx, by = a[i0, 0], a[i0, 1], a[i, 0], a[i, 1]
-        i0 = i
+    ax, ay = a[a_last - 1, 0], a[a_last - 1, 1]
+    for i in range(a_first, a_last):
+        bx, by = a[i, 0], a[i, 1]
         low_x, high_x, low_y, high_y = min(ax, bx), max(ax, bx), min(ay, by), max(ay, by)
-        gx = max(0.0, max(low_x - bounds[2], bounds[0] - high_x))
-        gy = max(0.0, max(low_y - bounds[3], bounds[1] - high_y))
-        if gx * gx + gy * gy >= best:
-            continue
-        j0 = len(b) - 1
-        for j in range(len(b)):
-            cx, cy, dx, dy = b[j0, 0], b[j0, 1], b[j, 0], b[j, 1]
-            j0 = j
-            gx = max(0.0, max(low_x - max(cx, dx), min(cx, dx) - high_x))
-            gy = max(0.0, max(low_y - max(cy, dy), min(cy, dy) - high_y))
-            if gx * gx + gy * gy >= best:
-                continue
-            best = min(best, segments_square(ax, ay, bx, by, cx, cy, dx, dy))
+        gx = max(0.0, max(low_x - b_high_x, b_low_x - high_x))
+        gy = max(0.0, max(low_y - b_high_y, b_low_y - high_y))
+        if gx * gx + gy * gy < best:
+            cx, cy = b[b_last - 1, 0], b[b_last - 1, 1]
+            for j in range(b_first, b_last):
+                dx, dy = b[j, 0], b[j, 1]
+                gx = max(0.0, max(low_x - max(cx, dx), min(cx, dx) - high_x))
+                gy = max(0.0, max(low_y - max(cy, dy), min(cy, dy) - high_y))
+                if gx * gx + gy * gy < best:
+                    best = min(best, segments_square(ax, ay, bx, by, cx, cy, dx, dy))
+                cx, cy = dx, dy
             if best == 0.0:
                 return 0.0
-    if winding_contains(a, b[0, 0], b[0, 1]) or winding_contains(b, a[0, 0], a[0, 1]):
+        ax, ay = bx, by
+    if winding_contains(a, a_first, a_last, b[b_first, 0], b[b_first, 1]):
+        return 0.0
+    if winding_contains(b, b_first, b_last, a[a_first, 0], a[a_first, 1]):
         return 0.0
     return math.sqrt(best)
 
 
 @njit(cache=True, nogil=True)
-def rings_touch(a: np.ndarray, b: np.ndarray) -> bool:
+def rings_touch(a: np.ndarray, a_first: int, a_last: int, b: np.ndarray, b_first: int, b_last: int) -> bool:
     """Whether the areas of two rings share a point (touching within 1e-12 m counts)."""
-    return ring_distance(a, b, 1e-12) < 1e-12
+    return ring_distance(a, a_first, a_last, b, b_first, b_last, 1e-12) < 1e-12
+
+
+@njit(cache=True, nogil=True)
+def ring_comes_within(points: np.ndarray, first: int, last: int, x: float, y: float, reach: float) -> bool:
+    """Whether a ring's line comes within `reach` of a point."""
+    ax, ay = points[last - 1, 0], points[last - 1, 1]
+    for i in range(first, last):
+        dx, dy = points[i, 0] - ax, points[i, 1] - ay
+        if _point_segment_square(x, y, ax, ay, dx, dy, dx * dx + dy * dy) <= reach * reach:
+            return True
+        ax, ay = points[i, 0], points[i, 1]
+    return False
 
 
 @njit(cache=True, nogil=True)
 def ring_crosses_rectangle(
-    ring: np.ndarray, x: float, y: float, ux: float, uy: float, length: float, half: float
+    points: np.ndarray, first: int, last: int, x: float, y: float, ux: float, uy: float, length: float, half: float
 ) -> bool:
     """Whether a ring's line meets the rectangle from (x, y) along the unit direction u, `half` wide to both sides.
 
     The rectangle's border counts; a rectangle inside the ring's area is not met by the ring's line.
     """
-    j = len(ring) - 1
-    s0 = (ring[j, 0] - x) * ux + (ring[j, 1] - y) * uy
-    d0 = (ring[j, 1] - y) * ux - (ring[j, 0] - x) * uy
-    for i in range(len(ring)):
-        s1 = (ring[i, 0] - x) * ux + (ring[i, 1] - y) * uy
-        d1 = (ring[i, 1] - y) * ux - (ring[i, 0] - x) * uy
-        if not (
-            (s0 < 0.0 and s1 < 0.0)
-            or (s0 > length and s1 > length)
-            or (d0 < -half and d1 < -half)
-            or (d0 > half and d1 > half)
-        ) and _clips(s0, d0, s1, d1, length, half):
+    dx, dy = points[last - 1, 0] - x, points[last - 1, 1] - y
+    s0, d0 = dx * ux + dy * uy, dy * ux - dx * uy
+    for i in range(first, last):
+        dx, dy = points[i, 0] - x, points[i, 1] - y
+        s1, d1 = dx * ux + dy * uy, dy * ux - dx * uy
+        if (
+            max(s0, s1) >= 0.0
+            and min(s0, s1) <= length
+            and max(d0, d1) >= -half
+            and min(d0, d1) <= half
+            and _clips(s0, d0, s1, d1, length, half)
+        ):
             return True
         s0, d0 = s1, d1
     return False

@@ -13,7 +13,13 @@ import math
 import numpy as np
 from numba import njit
 
-from radp.geometry.regions import ring_crosses_rectangle, rings_touch, winding_contains
+from radp.geometry.regions import (
+    ring_bounds,
+    ring_comes_within,
+    ring_crosses_rectangle,
+    rings_touch,
+    winding_contains,
+)
 
 ARC_STEP = math.pi / 32  # angle of one chord of a round joint
 SAME_CORNER = 1e-3  # joints whose two corners are closer than this part of the half width get one corner
@@ -106,65 +112,68 @@ def strip_ring(line: np.ndarray, count: int, half: float, ring: np.ndarray) -> i
 
 
 @njit(cache=True, nogil=True)
-def line_segments(line: np.ndarray, count: int, segment: np.ndarray) -> int:
-    """Segments of line[:count] into segment (count - 1, 5); returns their number, those without length left out.
+def line_segments(line: np.ndarray, count: int, half: float, segment: np.ndarray) -> int:
+    """Segments of line[:count] into segment (count - 1, 9); returns their number, those without length left out.
 
-    Columns: start x, y, unit direction x, y, length.
+    Columns: start x, y, unit direction x, y, length; bounds (min x, min y, max x, max y) of all within `half` of it.
     """
     size = 0
     for i in range(count - 1):
-        dx, dy = line[i + 1, 0] - line[i, 0], line[i + 1, 1] - line[i, 1]
-        length = math.sqrt(dx * dx + dy * dy)
+        ax, ay, bx, by = line[i, 0], line[i, 1], line[i + 1, 0], line[i + 1, 1]
+        length = math.sqrt((bx - ax) * (bx - ax) + (by - ay) * (by - ay))
         if length > 0.0:
-            segment[size, 0], segment[size, 1] = line[i, 0], line[i, 1]
-            segment[size, 2], segment[size, 3], segment[size, 4] = dx / length, dy / length, length
+            segment[size, 0], segment[size, 1], segment[size, 4] = ax, ay, length
+            segment[size, 2], segment[size, 3] = (bx - ax) / length, (by - ay) / length
+            segment[size, 5], segment[size, 6] = min(ax, bx) - half, min(ay, by) - half
+            segment[size, 7], segment[size, 8] = max(ax, bx) + half, max(ay, by) + half
             size += 1
     return size
 
 
 @njit(cache=True, nogil=True)
 def strip_meets_ring(
-    segment: np.ndarray, count: int, half: float, ring: np.ndarray, bounds: np.ndarray, joint: np.ndarray
+    segment: np.ndarray, count: int, half: float, points: np.ndarray, first: int, last: int, joint: np.ndarray
 ) -> bool:
-    """Whether the strip of a line, given as segment[:count], shares a point with a ring's area inside `bounds` (4,).
+    """Whether the strip of a line, given as segment[:count], shares a point with the area of points[first:last].
 
     The same answer as with `strip_ring`, without making it: a strip is its segments' rectangles and its outer joints.
     joint (>= 70, 2) is scratch space.
     """
+    low_x, low_y, high_x, high_y = ring_bounds(points, first, last)
+    near = False
     for k in range(count):
-        x, y, ux, uy, length = segment[k, 0], segment[k, 1], segment[k, 2], segment[k, 3], segment[k, 4]
-        if _near(x, y, x + length * ux, y + length * uy, half, bounds) and ring_crosses_rectangle(
-            ring, x, y, ux, uy, length, half
-        ):
-            return True
+        if segment[k, 5] <= high_x and segment[k, 7] >= low_x and segment[k, 6] <= high_y and segment[k, 8] >= low_y:
+            near = True
+            x, y, ux, uy, length = segment[k, 0], segment[k, 1], segment[k, 2], segment[k, 3], segment[k, 4]
+            if ring_crosses_rectangle(points, first, last, x, y, ux, uy, length, half):
+                return True
+    if not near:
+        return False
     for k in range(1, count):
         x, y = segment[k, 0], segment[k, 1]
-        if _near(x, y, x, y, half, bounds):
-            size = _joint_ring(segment, k, half, joint)
-            if size > 2 and rings_touch(joint[:size], ring):
-                return True
-    return count > 0 and winding_contains(ring, segment[0, 0], segment[0, 1])
+        if (
+            (x - half <= high_x and x + half >= low_x and y - half <= high_y and y + half >= low_y)
+            and _bends(segment, k)
+            and ring_comes_within(points, first, last, x, y, half)
+            and rings_touch(joint, 0, _joint_ring(segment, k, half, joint), points, first, last)
+        ):
+            return True
+    return winding_contains(points, first, last, segment[0, 0], segment[0, 1])
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _near(ax: float, ay: float, bx: float, by: float, reach: float, bounds: np.ndarray) -> bool:
-    return (
-        min(ax, bx) - reach <= bounds[2]
-        and max(ax, bx) + reach >= bounds[0]
-        and min(ay, by) - reach <= bounds[3]
-        and max(ay, by) + reach >= bounds[1]
-    )
+def _bends(segment: np.ndarray, k: int) -> bool:
+    """Whether there is a joint to speak of between the segments k - 1 and k."""
+    ux, uy, wx, wy = segment[k - 1, 2], segment[k - 1, 3], segment[k, 2], segment[k, 3]
+    return abs(ux * wy - uy * wx) >= SAME_CORNER or ux * wx + uy * wy < 0.0
 
 
 @njit(cache=True, nogil=True)
 def _joint_ring(segment: np.ndarray, k: int, half: float, joint: np.ndarray) -> int:
-    """The fan between the segments k - 1 and k on the outer side of their bend."""
+    """The fan between the segments k - 1 and k on the outer side of their bend; returns its number of points."""
     x, y = segment[k, 0], segment[k, 1]
     ux, uy, wx, wy = segment[k - 1, 2], segment[k - 1, 3], segment[k, 2], segment[k, 3]
-    bend = ux * wy - uy * wx
-    if abs(bend) < SAME_CORNER and ux * wx + uy * wy > 0.0:
-        return 0
     joint[0, 0], joint[0, 1] = x, y
-    if bend <= 0.0:
+    if ux * wy - uy * wx <= 0.0:
         return outer_joint(joint, 1, x, y, x - half * uy, y + half * ux, x - half * wy, y + half * wx)
     return outer_joint(joint, 1, x, y, x + half * wy, y - half * wx, x + half * uy, y - half * ux)

@@ -10,18 +10,9 @@ import numpy as np
 
 from radp.scenario import Box, ObjectType, Scenario
 from radp.sim.agents.idm_create import OPEN_LOOP_TYPES, Crew, create_crew
-from radp.sim.agents.idm_fleet import Fleet, Stage, empty_fleet, grown_fleet
+from radp.sim.agents.idm_fleet import MAX_STOPS, Claims, Fleet, Stage, double_room, empty_claims, empty_fleet
 from radp.sim.agents.idm_roads import join_roads, prepare_map
-from radp.sim.agents.idm_step import (
-    DONE,
-    NO_ROOM,
-    TIE_FOUND,
-    place_agent,
-    red_stops,
-    step_worlds,
-    surroundings,
-    write_state,
-)
+from radp.sim.agents.idm_step import DONE, NO_ROOM, TIE_FOUND, place_agent, step_worlds, write_state
 from radp.sim.agents.idm_ties import break_tie
 
 SWEEP_ROOM, RING_ROOM = 64, 128  # points at first; doubled when a map needs more
@@ -52,66 +43,70 @@ class IdmAgents:
         place = dict(zip(maps, first_lane))
         self._stage = _build_stage(scenarios, replayed, np.array([place[id(s.map)] for s in scenarios], dtype=np.int64))
         self._rank = [_insertion_rank(scenario, rows) for scenario, rows in zip(scenarios, replayed)]
-        self._agents = np.array([len(crew.track) for crew in self._crews], dtype=np.int64)
+        self._crew_size = np.array([len(crew.track) for crew in self._crews], dtype=np.int64)
         self._threads = max(1, min(threads or numba.get_num_threads(), len(scenarios)))
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
-        self._fleet: Fleet | None = None
+        self._fleet: Fleet = empty_fleet(0, 0, 0)
+        self._claims: Claims = empty_claims(0, 0)
         self.ties = np.zeros(len(scenarios), dtype=np.int64)  # choices since reset that fell to the tree's order
 
     def reset(self, ego: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """ego (B, 11), not used: creation looks at the logged ego -> state (B, A, 5), valid (B, A) of sample 0."""
+        agents, objects = int(self._crew_size.max(initial=0)), self._stage.object_valid.shape[2]
         longest = int(np.diff(self._roads.vertex_offsets).max(initial=2))
-        fleet = empty_fleet(len(self._crews), int(self._agents.max(initial=0)), 2 * longest, SWEEP_ROOM, RING_ROOM)
+        self._fleet = empty_fleet(len(self._crews) * agents, 2 * longest, SWEEP_ROOM)
+        self._claims = empty_claims(len(self._crews) * (agents + 1 + objects + MAX_STOPS), RING_ROOM)
         for b, crew in enumerate(self._crews):
-            self._place(b, crew, fleet)
-        self._fleet = fleet
+            self._place(b, crew, b * agents)
         self.ties[:] = 0
         return self._state(0)
 
     def step(self, i: int, ego: np.ndarray, dt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sample index i, ego (B, 11) at sample i, dt (B,) s -> state (B, A, 5), valid (B, A) of sample i + 1."""
-        if self._fleet is None:
-            raise RuntimeError("IdmAgents.step was called before reset")
-        ego, dt = np.ascontiguousarray(ego, dtype=np.float64), np.ascontiguousarray(dt, dtype=np.float64)
+        ego, dt = np.array(ego, dtype=np.float64, order="C"), np.array(dt, dtype=np.float64)
         worlds = np.arange(len(self._crews))
         cursor, forced = np.zeros(len(worlds), dtype=np.int64), np.full(len(worlds), -1, dtype=np.int64)
         status = np.zeros(len(worlds), dtype=np.int64)
         while len(worlds):
             self._run(worlds, i, ego, dt, cursor, forced, status)
             worlds = worlds[status[worlds] != DONE]
-            if (status[worlds] == NO_ROOM).any():
-                self._fleet = grown_fleet(self._fleet)
             for b in worlds[status[worlds] == TIE_FOUND]:
-                forced[b] = self._break_tie(int(b), int(cursor[b]), i, ego[b])
+                forced[b] = break_tie(
+                    int(b), int(cursor[b]), len(self._crews), self._fleet, self._claims, self._rank[b]
+                )
                 self.ties[b] += 1
+            if (status[worlds] == NO_ROOM).any():
+                self._grow()
         return self._state(i + 1)
 
     def _run(self, worlds: np.ndarray, i: int, ego: np.ndarray, dt: np.ndarray, *progress: np.ndarray) -> None:
-        fixed = (i, ego, dt, self._roads, self._stage, self._fleet, *progress)
+        def run(share: np.ndarray) -> None:
+            step_worlds(share, i, ego, dt, self._roads, self._stage, self._fleet, self._claims, *progress)
+
         if self._pool is None or len(worlds) == 1:
-            step_worlds(worlds, *fixed)
-            return
-        shares = [worlds[k :: self._threads].copy() for k in range(self._threads)]
-        for future in [self._pool.submit(step_worlds, share, *fixed) for share in shares]:
-            future.result()
+            run(worlds)
+        else:
+            list(self._pool.map(run, [worlds[k :: self._threads].copy() for k in range(self._threads)]))
 
-    def _place(self, b: int, crew: Crew, fleet: Fleet) -> None:
-        count = len(crew.track)
-        fleet.pose[b, :count], fleet.speed[b, :count], fleet.target[b, :count] = crew.pose, crew.speed, crew.target
-        fleet.progress[b, :count], fleet.size[b, :count] = crew.progress, self.size[b, :count, :2]
-        for a, lane in enumerate(crew.lane):
-            place_agent(b, a, int(lane + self._stage.first_lane[b]), self._roads, fleet)
+    def _place(self, b: int, crew: Crew, first: int) -> None:
+        """Set the rows of one world's agents, from row `first` of the fleet on."""
+        rows = slice(first, first + len(crew.track))
+        slot = b * (len(self._claims.present) // len(self._crews))
+        self._fleet.target[rows], self._fleet.progress[rows] = crew.target, crew.progress
+        self._fleet.length[rows], self._fleet.width[rows] = self.size[b, : len(crew.track), :2].T
+        for a, (lane, speed) in enumerate(zip(crew.lane + self._stage.first_lane[b], crew.speed)):
+            place_agent(first + a, slot + a, lane, crew.pose[a], speed, self._roads, self._fleet, self._claims)
 
-    def _break_tie(self, b: int, a: int, i: int, ego: np.ndarray) -> int:
-        frame = min(i + 1, int(self._stage.last_frame[b]))
-        stop = red_stops(b, a, frame, self._roads, self._stage, self._fleet)
-        obstacles = surroundings(b, frame, ego, self._stage)._replace(stop=stop)
-        present = self._stage.object_valid[b, frame, : len(self._rank[b])]
-        return break_tie(b, a, self._fleet, self._roads, obstacles, self._rank[b][present])
+    def _grow(self) -> None:
+        """Twice the room for paths, sweep lines and rings."""
+        fleet, claims = self._fleet, self._claims
+        sweep = double_room(fleet.sweep, len(fleet.x)).reshape(len(fleet.x), -1, 2)
+        self._fleet = fleet._replace(path=double_room(fleet.path, len(fleet.x)), sweep=sweep)
+        self._claims = claims._replace(point=double_room(claims.point, 2 * len(claims.present)))
 
     def _state(self, sample: int) -> tuple[np.ndarray, np.ndarray]:
         state, valid = np.zeros((*self.type.shape, len(Box))), np.zeros(self.type.shape, dtype=bool)
-        write_state(sample, self._agents, self._fleet, self._stage, state, valid)
+        write_state(sample, self._crew_size, self._fleet, self._claims, self._stage, state, valid)
         return state, valid
 
 
@@ -121,14 +116,16 @@ def _replayed_tracks(scenario: Scenario) -> np.ndarray:
     valid = tracks.valid[:, scenario.start :]
     rows = np.flatnonzero(np.isin(tracks.type, OPEN_LOOP_TYPES) & valid.any(axis=1))
     first = valid[rows].argmax(axis=1)
-    kind = [OPEN_LOOP_TYPES.index(ObjectType(t)) for t in tracks.type[rows]]
-    return rows[np.lexsort((rows, kind, first))]
+    return rows[np.lexsort((rows, _type_rank(tracks.type[rows]), first))]
 
 
 def _insertion_rank(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
     """(O,) place of each replayed object in a frame's list: by type, then by detection."""
-    kind = np.array([OPEN_LOOP_TYPES.index(ObjectType(t)) for t in scenario.tracks.type[rows]], dtype=np.int64)
-    return kind * len(scenario.tracks) + rows
+    return _type_rank(scenario.tracks.type[rows]) * len(scenario.tracks) + rows
+
+
+def _type_rank(types: np.ndarray) -> np.ndarray:
+    return np.array([OPEN_LOOP_TYPES.index(ObjectType(kind)) for kind in types], dtype=np.int64)
 
 
 def _build_stage(scenarios: Sequence[Scenario], replayed: Sequence[np.ndarray], first_lane: np.ndarray) -> Stage:

@@ -125,7 +125,8 @@ def create_crew(scenario: Scenario) -> Crew:
     vehicles = np.flatnonzero(present & (tracks.type == ObjectType.VEHICLE))
     taken = np.zeros((len(obstacles) + 1 + len(vehicles), 4, 2))
     for corners, i in zip(taken, obstacles):
-        box_corners(*tracks.state[i, frame, : Box.VX], tracks.size[i, 0], tracks.size[i, 1], corners)
+        x, y, heading = tracks.state[i, frame, : Box.VX]
+        box_corners(x, y, heading, tracks.size[i, 0], tracks.size[i, 1], corners)
     ego_box(scenario.ego[frame], taken[len(obstacles)])
     state, size = np.ascontiguousarray(tracks.state[vehicles, frame]), np.ascontiguousarray(tracks.size[vehicles])
     lane, snapped = np.full(len(vehicles), -1, dtype=np.int64), np.zeros((len(vehicles), 4))

@@ -1,4 +1,9 @@
-"""The arrays of a batch of reactive worlds, in the layout that the compiled step reads and writes."""
+"""The arrays of a batch of reactive worlds, in the layout that the compiled step reads and writes.
+
+B worlds, each with N agents, the ego, O replayed objects and room for K stop lines. The rows of all worlds follow each
+other: agent a of world b is row b N + a of the fleet, and slot k of world b is row b S + k of the claims, with the
+S = N + 1 + O + K slots in the order agents, ego, objects, stop lines.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +12,43 @@ from typing import NamedTuple
 import numpy as np
 
 MAX_ROUTE = 5  # segments of a route that are remembered
+MAX_STOPS = 16  # stop lines that can hold one agent at a time
+BOX, SWEEP = 0, 1  # the two pieces of a claim
 
 
 class Fleet(NamedTuple):
-    """B worlds, N = most agents of any world, in creation order. What the step changes.
+    """G = B N agents in creation order."""
 
-    An agent's occupancy is the union of `box` and the strip of its sweep line, `ring`; both in `bounds`.
+    x: np.ndarray  # (G,) box centre
+    y: np.ndarray  # (G,)
+    target: np.ndarray  # (G,) m/s wanted in free traffic
+    progress: np.ndarray  # (G,) m along the path
+    length: np.ndarray  # (G,)
+    width: np.ndarray  # (G,)
+    path: np.ndarray  # (G P, 4) x, y, heading (continuous), progress; P rows each
+    path_count: np.ndarray  # (G,)
+    route: np.ndarray  # (G, 5) lanes, oldest first
+    route_count: np.ndarray  # (G,)
+    sweep: np.ndarray  # (G, W, 2) line from half a length behind the centre to 1.5 s ahead of the front
+    sweep_count: np.ndarray  # (G,), 0 before the first move
+
+
+class Claims(NamedTuple):
+    """B S slots: what occupies the road. A claim is the union of two rings, either of which may be empty.
+
+    Piece p (a box or a stop line; a sweep) of row q is point[(2 q + p) R :][: piece_size[q, p]], R points of room.
     """
 
-    alive: np.ndarray  # (B, N) bool
-    pose: np.ndarray  # (B, N, 3) x, y, heading of the box centre
-    speed: np.ndarray  # (B, N) m/s
-    target: np.ndarray  # (B, N) m/s wanted in free traffic
-    progress: np.ndarray  # (B, N) m along the path
-    size: np.ndarray  # (B, N, 2) length, width
-    path: np.ndarray  # (B, N, P, 4) x, y, heading (continuous), progress
-    path_count: np.ndarray  # (B, N)
-    route: np.ndarray  # (B, N, 5) lanes, oldest first
-    route_count: np.ndarray  # (B, N)
-    box: np.ndarray  # (B, N, 4, 2) corners
-    sweep: np.ndarray  # (B, N, S, 2) line from half a length behind the centre to 1.5 s ahead of the front
-    sweep_count: np.ndarray  # (B, N), 0 before the first move
-    ring: np.ndarray  # (B, N, R, 2)
-    ring_count: np.ndarray  # (B, N)
-    bounds: np.ndarray  # (B, N, 4)
+    present: np.ndarray  # (B S,) bool
+    speed: np.ndarray  # (B S,) m/s
+    heading: np.ndarray  # (B S,)
+    point: np.ndarray  # (2 B S R, 2)
+    piece_size: np.ndarray  # (B S, 2)
+    bounds: np.ndarray  # (B S, 4)
 
 
 class Stage(NamedTuple):
-    """B worlds, O = most replayed objects, F = most frames: what the log gives. The step only reads it."""
+    """F = most frames of any world: what the log gives. The step only reads it."""
 
     first_lane: np.ndarray  # (B,) index of the world's lane 0 in the roads
     last_frame: np.ndarray  # (B,)
@@ -45,35 +59,39 @@ class Stage(NamedTuple):
     object_size: np.ndarray  # (B, O, 2) length, width
 
 
-def empty_fleet(worlds: int, agents: int, path: int, sweep: int, ring: int) -> Fleet:
-    """No agent alive; room for `path` vertices, `sweep` points of a sweep line and `ring` points around it."""
-    shape = (worlds, agents)
+def empty_fleet(agents: int, path: int, sweep: int) -> Fleet:
+    """`agents` rows with room for `path` vertices and `sweep` points of a sweep line each."""
     return Fleet(
-        alive=np.zeros(shape, dtype=bool),
-        pose=np.zeros((*shape, 3)),
-        speed=np.zeros(shape),
-        target=np.zeros(shape),
-        progress=np.zeros(shape),
-        size=np.zeros((*shape, 2)),
-        path=np.zeros((*shape, path, 4)),
-        path_count=np.zeros(shape, dtype=np.int64),
-        route=np.zeros((*shape, MAX_ROUTE), dtype=np.int64),
-        route_count=np.zeros(shape, dtype=np.int64),
-        box=np.zeros((*shape, 4, 2)),
-        sweep=np.zeros((*shape, sweep, 2)),
-        sweep_count=np.zeros(shape, dtype=np.int64),
-        ring=np.zeros((*shape, ring, 2)),
-        ring_count=np.zeros(shape, dtype=np.int64),
-        bounds=np.zeros((*shape, 4)),
+        x=np.zeros(agents),
+        y=np.zeros(agents),
+        target=np.zeros(agents),
+        progress=np.zeros(agents),
+        length=np.zeros(agents),
+        width=np.zeros(agents),
+        path=np.zeros((agents * path, 4)),
+        path_count=np.zeros(agents, dtype=np.int64),
+        route=np.zeros((agents, MAX_ROUTE), dtype=np.int64),
+        route_count=np.zeros(agents, dtype=np.int64),
+        sweep=np.zeros((agents, sweep, 2)),
+        sweep_count=np.zeros(agents, dtype=np.int64),
     )
 
 
-def grown_fleet(fleet: Fleet) -> Fleet:
-    """The same agents with twice the room for paths, sweep lines and rings."""
-    wider = {}
-    for name in ("path", "sweep", "ring"):
-        old = getattr(fleet, name)
-        new = np.zeros((*old.shape[:2], 2 * old.shape[2], old.shape[3]))
-        new[:, :, : old.shape[2]] = old
-        wider[name] = new
-    return fleet._replace(**wider)
+def empty_claims(slots: int, room: int) -> Claims:
+    """`slots` rows with room for `room` points per ring."""
+    return Claims(
+        present=np.zeros(slots, dtype=bool),
+        speed=np.zeros(slots),
+        heading=np.zeros(slots),
+        point=np.zeros((2 * slots * room, 2)),
+        piece_size=np.zeros((slots, 2), dtype=np.int64),
+        bounds=np.zeros((slots, 4)),
+    )
+
+
+def double_room(array: np.ndarray, rows: int) -> np.ndarray:
+    """(rows R, n) -> (rows 2 R, n): the same contents at the start of each row's share."""
+    old = array.reshape(rows, -1, array.shape[-1])
+    new = np.zeros((rows, 2 * old.shape[1], array.shape[-1]))
+    new[:, : old.shape[1]] = old
+    return new.reshape(-1, array.shape[-1])

@@ -11,41 +11,28 @@ from numba import njit
 from radp.geometry.kernels import wrap_angle
 from radp.geometry.regions import bounds_gap, ring_bounds, ring_distance
 from radp.geometry.strips import line_segments, strip_meets_ring
-from radp.sim.agents.idm_fleet import Fleet
-from radp.sim.agents.idm_roads import Roads
+from radp.sim.agents.idm_fleet import BOX, SWEEP, Claims
 
 MIN_GAP = 1.0  # m
 HEADWAY = 1.5  # s
 MAX_ACCEL = 1.0  # m/s2
 MAX_DECEL = 2.0  # m/s2
-TIE = 1e-9  # m: distances that differ by less are equal
+TIE = 1e-9  # m, m/s2: smaller differences are none
 NOBODY, TIED = -1, -2
 
 
-class Obstacles(NamedTuple):
-    """M boxes beside the agents, the ego first, then the replayed objects; and K stop lines that are red for one agent.
-
-    An object's slot: agents 0..N-1, then the boxes, then the stop lines.
-    """
-
-    box: np.ndarray  # (M, 4, 2)
-    bounds: np.ndarray  # (M, 4)
-    speed: np.ndarray  # (M,) m/s: the ego's, 0 for the others
-    heading: np.ndarray  # (M,)
-    stop: np.ndarray  # (K,) stop lines of the roads
-
-
 class Scratch(NamedTuple):
-    """Working memory for one world."""
+    """Working memory of one thread, for paths of P vertices, rings of R points and S slots."""
 
     line: np.ndarray  # (P + 1, 2)
-    segment: np.ndarray  # (P + 1, 5)
+    segment: np.ndarray  # (P + 1, 9)
     joint: np.ndarray  # (70, 2)
     ring: np.ndarray  # (R, 2)
-    slot: np.ndarray  # (slots,)
-    low: np.ndarray  # (slots,)
-    near_slot: np.ndarray  # (slots,)
-    near_gap: np.ndarray  # (slots,)
+    row: np.ndarray  # (S,)
+    low: np.ndarray  # (S,)
+    near_row: np.ndarray  # (S,)
+    near_gap: np.ndarray  # (S,)
+    corridor: np.ndarray  # (1, 4)
 
 
 @njit(cache=True, nogil=True)
@@ -61,137 +48,100 @@ def acceleration(speed: float, target: float, gap: float, ahead: float) -> float
 
 
 @njit(cache=True, nogil=True)
-def lead_speed(b: int, a: int, slot: int, fleet: Fleet, obstacles: Obstacles) -> float:
-    """Speed of the object in a slot along the heading of agent a [m/s]."""
-    agents, heading = fleet.alive.shape[1], fleet.pose[b, a, 2]
-    if slot < agents:
-        return fleet.speed[b, slot] * math.cos(wrap_angle(fleet.pose[b, slot, 2] - heading))
-    if slot < agents + len(obstacles.box):
-        i = slot - agents
-        return obstacles.speed[i] * math.cos(wrap_angle(obstacles.heading[i] - heading))
-    return 0.0
-
-
-@njit(cache=True, nogil=True)
-def _stop_ring(slot: int, agents: int, roads: Roads, obstacles: Obstacles) -> np.ndarray:
-    stop = obstacles.stop[slot - agents - len(obstacles.box)]
-    return roads.stop_point[roads.stop_point_offsets[stop] : roads.stop_point_offsets[stop + 1]]
+def speed_along(row: int, own: int, claims: Claims) -> float:
+    """Speed of the object in a row along the heading of the one in row `own` [m/s]."""
+    return claims.speed[row] * math.cos(wrap_angle(claims.heading[row] - claims.heading[own]))
 
 
 @njit(cache=True, nogil=True)
 def _candidates(
-    b: int, a: int, fleet: Fleet, roads: Roads, obstacles: Obstacles, corridor: np.ndarray, work: Scratch
+    own: int, first: int, last: int, claims: Claims, corridor: np.ndarray, row: np.ndarray, low: np.ndarray
 ) -> int:
-    """Slots whose bounds meet those of the corridor, with a lower bound of their distance; returns their number."""
-    agents, own, count = fleet.alive.shape[1], fleet.bounds[b, a], 0
-    for i in range(agents):
-        if i != a and fleet.alive[b, i] and bounds_gap(corridor, fleet.bounds[b, i]) == 0.0:
-            work.slot[count], work.low[count] = i, bounds_gap(own, fleet.bounds[b, i])
+    """Rows whose bounds meet the corridor's, each with a lower bound of its distance; returns their number."""
+    count = 0
+    for q in range(first, last):
+        if claims.present[q] and q != own and bounds_gap(corridor, 0, claims.bounds, q) == 0.0:
+            row[count], low[count] = q, bounds_gap(claims.bounds, own, claims.bounds, q)
             count += 1
-    for i in range(len(obstacles.box)):
-        if bounds_gap(corridor, obstacles.bounds[i]) == 0.0:
-            work.slot[count], work.low[count] = agents + i, bounds_gap(own, obstacles.bounds[i])
-            count += 1
-    for i in range(len(obstacles.stop)):
-        work.slot[count], work.low[count] = agents + len(obstacles.box) + i, 0.0
-        count += 1
     return count
 
 
 @njit(cache=True, nogil=True)
 def _reaches_in(
-    b: int, slot: int, segments: int, half: float, fleet: Fleet, roads: Roads, obstacles: Obstacles, work: Scratch
-) -> bool:
-    """Whether the object in a slot shares a point with the corridor in work.segment[:segments]."""
-    agents = fleet.alive.shape[1]
-    if slot < agents:
-        bounds = fleet.bounds[b, slot]
-        return strip_meets_ring(work.segment, segments, half, fleet.box[b, slot], bounds, work.joint) or (
-            fleet.ring_count[b, slot] > 0
-            and strip_meets_ring(
-                work.segment, segments, half, fleet.ring[b, slot, : fleet.ring_count[b, slot]], bounds, work.joint
-            )
-        )
-    if slot < agents + len(obstacles.box):
-        i = slot - agents
-        return strip_meets_ring(work.segment, segments, half, obstacles.box[i], obstacles.bounds[i], work.joint)
-    ring = _stop_ring(slot, agents, roads, obstacles)
-    bounds = np.array((np.inf, np.inf, -np.inf, -np.inf))
-    ring_bounds(ring, bounds)
-    return strip_meets_ring(work.segment, segments, half, ring, bounds, work.joint)
+    q: int, room: int, size: np.ndarray, point: np.ndarray, segment: np.ndarray, segments: int, half: float,
+    joint: np.ndarray,
+) -> bool:  # fmt: skip
+    """Whether claim q shares a point with the corridor, segment[:segments] widened by `half`."""
+    for piece in (BOX, SWEEP):
+        first = (2 * q + piece) * room
+        if size[q, piece] > 0 and strip_meets_ring(
+            segment, segments, half, point, first, first + size[q, piece], joint
+        ):
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
-def _distance(b: int, a: int, slot: int, fleet: Fleet, roads: Roads, obstacles: Obstacles, limit: float) -> float:
-    """Distance from agent a's occupancy to the object in a slot, at most `limit`."""
-    agents = fleet.alive.shape[1]
-    own_box, own_ring = fleet.box[b, a], fleet.ring[b, a, : fleet.ring_count[b, a]]
-    if slot < agents:
-        ring = fleet.ring[b, slot, : fleet.ring_count[b, slot]]
-        limit = ring_distance(own_box, fleet.box[b, slot], limit)
-        limit = ring_distance(own_ring, fleet.box[b, slot], limit)
-        limit = ring_distance(own_box, ring, limit)
-        return ring_distance(own_ring, ring, limit)
-    if slot < agents + len(obstacles.box):
-        other = obstacles.box[slot - agents]
-    else:
-        other = _stop_ring(slot, agents, roads, obstacles)
-    return ring_distance(own_ring, other, ring_distance(own_box, other, limit))
+def _claim_distance(p: int, q: int, room: int, size: np.ndarray, point: np.ndarray, limit: float) -> float:
+    """Distance between the claims p and q, at most `limit`."""
+    for own in (BOX, SWEEP):
+        for other in (BOX, SWEEP):
+            a, b = (2 * p + own) * room, (2 * q + other) * room
+            limit = ring_distance(point, a, a + size[p, own], point, b, b + size[q, other], limit)
+    return limit
 
 
 @njit(cache=True, nogil=True)
 def find_lead(
-    b: int, a: int, line_count: int, fleet: Fleet, roads: Roads, obstacles: Obstacles, work: Scratch,
-    target: float, forced: int,
+    own: int, first: int, last: int, half: float, line_count: int, claims: Claims, work: Scratch, target: float,
+    forced: int,
 ) -> tuple[int, float]:  # fmt: skip
-    """Slot and distance of the lead of agent a, whose path ahead is work.line[:line_count]; NOBODY when it is free.
+    """Row and distance of the lead, among rows first..last-1, of the agent in row `own`; NOBODY when its way is free.
 
-    Among objects at the same smallest distance the choice is TIED when it makes a difference and none is `forced`.
+    Its way is work.line[:line_count], `half` wide to both sides. Among objects at the same smallest distance the choice
+    is TIED when it makes a difference and none is `forced`.
     """
-    half = fleet.size[b, a, 1] / 2.0
-    segments = line_segments(work.line, line_count, work.segment)
-    corridor = np.array((np.inf, np.inf, -np.inf, -np.inf))
-    ring_bounds(work.line[:line_count], corridor)
-    corridor[0], corridor[1], corridor[2], corridor[3] = (
-        corridor[0] - half, corridor[1] - half, corridor[2] + half, corridor[3] + half
-    )  # fmt: skip
-    count = _candidates(b, a, fleet, roads, obstacles, corridor, work)
+    room = len(claims.point) // (2 * len(claims.present))
+    segments = line_segments(work.line, line_count, half, work.segment)
+    low_x, low_y, high_x, high_y = ring_bounds(work.line, 0, line_count)
+    work.corridor[0, 0], work.corridor[0, 1] = low_x - half, low_y - half
+    work.corridor[0, 2], work.corridor[0, 3] = high_x + half, high_y + half
+    row, low = work.row, work.low
+    count = _candidates(own, first, last, claims, work.corridor, row, low)
     best, near = np.inf, 0
     while True:
         pick = -1
         for i in range(count):
-            if work.slot[i] >= 0 and work.low[i] <= best + TIE and (pick < 0 or work.low[i] < work.low[pick]):
+            if row[i] >= 0 and low[i] <= best + TIE and (pick < 0 or low[i] < low[pick]):
                 pick = i
         if pick < 0:
             break
-        slot = work.slot[pick]
-        work.slot[pick] = -1
-        if not _reaches_in(b, slot, segments, half, fleet, roads, obstacles, work):
-            continue
-        gap = _distance(b, a, slot, fleet, roads, obstacles, best + 2.0 * TIE)
-        if gap <= best + TIE:
-            best = min(best, gap)
-            work.near_slot[near], work.near_gap[near] = slot, gap
-            near += 1
-    return _choose(b, a, best, near, fleet, obstacles, work, target, forced)
+        q = row[pick]
+        row[pick] = -1
+        if _reaches_in(q, room, claims.piece_size, claims.point, work.segment, segments, half, work.joint):
+            gap = _claim_distance(own, q, room, claims.piece_size, claims.point, best + 2.0 * TIE)
+            if gap <= best + TIE:
+                best = min(best, gap)
+                work.near_row[near], work.near_gap[near] = q, gap
+                near += 1
+    return _choose(own, best, near, claims, work.near_row, work.near_gap, target, forced)
 
 
 @njit(cache=True, nogil=True)
 def _choose(
-    b: int, a: int, best: float, near: int, fleet: Fleet, obstacles: Obstacles, work: Scratch,
-    target: float, forced: int,
+    own: int, best: float, near: int, claims: Claims, near_row: np.ndarray, near_gap: np.ndarray, target: float,
+    forced: int,
 ) -> tuple[int, float]:  # fmt: skip
-    """The lead among work.near_slot[:near]: those within TIE of the best distance are equal."""
+    """The lead among near_row[:near]: those within TIE of the best distance are equal; the first unless it matters."""
     chosen, accel = NOBODY, 0.0
     for i in range(near):
-        slot, gap = work.near_slot[i], work.near_gap[i]
-        if gap > best + TIE:
+        if near_gap[i] > best + TIE:
             continue
-        if slot == forced:
-            return slot, gap
-        value = acceleration(fleet.speed[b, a], target, gap, lead_speed(b, a, slot, fleet, obstacles))
+        if near_row[i] == forced:
+            return forced, near_gap[i]
+        value = acceleration(claims.speed[own], target, near_gap[i], speed_along(near_row[i], own, claims))
         if forced < 0 and chosen >= 0 and abs(value - accel) > TIE:
             return TIED, best
-        if chosen < 0 or slot < chosen:
-            chosen, accel = slot, value
+        if chosen < 0 or near_row[i] < chosen:
+            chosen, accel = near_row[i], value
     return chosen, best

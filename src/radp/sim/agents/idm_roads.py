@@ -31,6 +31,7 @@ class Roads(NamedTuple):
     stop_offsets: np.ndarray  # (L+1,)
     stop_point: np.ndarray  # (Q, 2) exteriors of the stop lines
     stop_point_offsets: np.ndarray  # (stop lines + 1,)
+    stop_bounds: np.ndarray  # (stop lines, 4)
 
 
 class AreaArrays(NamedTuple):
@@ -127,6 +128,7 @@ def _build_roads(road_map: RoadMap) -> Roads:
         stop_offsets=stops.offsets,
         stop_point=exteriors.values,
         stop_point_offsets=exteriors.offsets,
+        stop_bounds=_own(areas.bounds, np.float64),
     )
 
 

@@ -10,46 +10,41 @@ from __future__ import annotations
 import numpy as np
 import shapely
 
-from radp.sim.agents.idm_fleet import Fleet
-from radp.sim.agents.idm_lead import Obstacles
+from radp.sim.agents.idm_fleet import BOX, Claims, Fleet
 from radp.sim.agents.idm_path import clamp_progress, line_after
-from radp.sim.agents.idm_roads import Roads
 
 
-def break_tie(b: int, a: int, fleet: Fleet, roads: Roads, obstacles: Obstacles, object_rank: np.ndarray) -> int:
-    """Slot of the object that agent a of world b follows; -1 when nothing is in its corridor.
+def break_tie(b: int, a: int, worlds: int, fleet: Fleet, claims: Claims, object_rank: np.ndarray) -> int:
+    """Row of the claim that agent a of world b follows; -1 when nothing is in its corridor.
 
-    object_rank (M - 1,) orders the replayed objects among `obstacles` as they would be inserted.
+    object_rank (O,) is the order in which the replayed objects of the world are inserted.
     """
-    agents = fleet.alive.shape[1]
-    slots = [int(i) for i in np.flatnonzero(fleet.alive[b])]
-    areas = [occupancy(b, i, fleet) for i in slots]
-    for i in [0, *(1 + np.argsort(object_rank, kind="stable"))]:
-        slots.append(agents + int(i))
-        areas.append(shapely.Polygon(obstacles.box[i]))
-    for k, stop in enumerate(obstacles.stop):
-        slots.append(agents + len(obstacles.box) + k)
-        row = slice(roads.stop_point_offsets[stop], roads.stop_point_offsets[stop + 1])
-        areas.append(shapely.Polygon(roads.stop_point[row]))
-    corridor = _corridor(b, a, fleet)
-    hits = [i for i in shapely.STRtree(areas).query(corridor) if slots[i] != a and areas[i].intersects(corridor)]
+    agents, slots = len(fleet.x) // worlds, len(claims.present) // worlds
+    order = np.arange(slots)
+    objects = slice(agents + 1, agents + 1 + len(object_rank))
+    order[objects] = order[objects][np.argsort(object_rank, kind="stable")]
+    present = [int(k) for k in order if claims.present[b * slots + k]]
+    areas = [_area(b * slots + k, b * agents + k if k < agents else None, fleet, claims) for k in present]
+    corridor = _corridor(b * agents + a, fleet)
+    hits = [i for i in shapely.STRtree(areas).query(corridor) if present[i] != a and areas[i].intersects(corridor)]
     if not hits:
         return -1
-    nearest = shapely.STRtree([areas[i] for i in hits]).nearest(occupancy(b, a, fleet))
-    return slots[hits[int(nearest)]]
+    nearest = shapely.STRtree([areas[i] for i in hits]).nearest(areas[present.index(a)])
+    return b * slots + present[hits[int(nearest)]]
 
 
-def occupancy(b: int, a: int, fleet: Fleet) -> shapely.Polygon:
-    """The area that agent a of world b claims."""
-    box = shapely.Polygon(fleet.box[b, a])
-    if fleet.sweep_count[b, a] == 0:
+def _area(q: int, g: int | None, fleet: Fleet, claims: Claims) -> shapely.Polygon:
+    """Claim q; g is the agent whose claim it is."""
+    first = 2 * q * (len(claims.point) // (2 * len(claims.present)))
+    box = shapely.Polygon(claims.point[first : first + claims.piece_size[q, BOX]])
+    if g is None or fleet.sweep_count[g] == 0:
         return box
-    sweep = shapely.LineString(fleet.sweep[b, a, : fleet.sweep_count[b, a]])
-    return shapely.unary_union([sweep.buffer(fleet.size[b, a, 1] / 2, cap_style="flat"), box])
+    sweep = shapely.LineString(fleet.sweep[g, : fleet.sweep_count[g]])
+    return shapely.unary_union([sweep.buffer(fleet.width[g] / 2, cap_style="flat"), box])
 
 
-def _corridor(b: int, a: int, fleet: Fleet) -> shapely.Polygon:
-    path, count = fleet.path[b, a], int(fleet.path_count[b, a])
+def _corridor(g: int, fleet: Fleet) -> shapely.Polygon:
+    count, at = int(fleet.path_count[g]), g * (len(fleet.path) // len(fleet.x))
     line = np.empty((count + 1, 2))
-    size = line_after(path, count, clamp_progress(path, count, fleet.progress[b, a]), line)
-    return shapely.LineString(line[:size]).buffer(fleet.size[b, a, 1] / 2, cap_style="flat")
+    size = line_after(fleet.path, at, count, clamp_progress(fleet.path, at, count, fleet.progress[g]), line)
+    return shapely.LineString(line[:size]).buffer(fleet.width[g] / 2, cap_style="flat")

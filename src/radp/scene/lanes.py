@@ -110,7 +110,11 @@ def choose_lanes(table: LaneTable, x: float, y: float, radius: float, most: int)
     rows, point_gap = np.empty(total, np.int64), np.empty(total)
     for connectors in (False, True):
         for i in range(total):
-            if table.is_connector[i] == connectors and _is_within(table, i, x, y, radius):
+            gap_x = max(0.0, table.bounds[i, 0] - x, x - table.bounds[i, 2])
+            gap_y = max(0.0, table.bounds[i, 1] - y, y - table.bounds[i, 3])
+            if table.is_connector[i] != connectors or gap_x * gap_x + gap_y * gap_y > radius * radius:
+                continue
+            if _is_within(table, i, x, y, radius):
                 rows[count], point_gap[count] = i, _point_gap(table, i, x, y)
                 count += 1
     order = np.argsort(point_gap[:count], kind="mergesort")
@@ -135,11 +139,7 @@ def _area_gap(table: LaneTable, i: int, x: float, y: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _is_within(table: LaneTable, i: int, x: float, y: float, radius: float) -> bool:
-    """Whether the area of row i has a point within the radius; told by bounds or corners where that is enough."""
-    gap_x = max(0.0, table.bounds[i, 0] - x, x - table.bounds[i, 2])
-    gap_y = max(0.0, table.bounds[i, 1] - y, y - table.bounds[i, 3])
-    if gap_x * gap_x + gap_y * gap_y > radius * radius:
-        return False
+    """Whether the area of row i has a point within the radius; a corner is enough where there is one."""
     first, last = table.area_offsets[i], table.area_offsets[i + 1]
     for j in range(table.ring_offsets[first], table.ring_offsets[last]):
         dx, dy = table.ring_points[j, 0] - x, table.ring_points[j, 1] - y

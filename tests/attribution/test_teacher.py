@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "rules"))
-from hand_made import curved_plan, scene, straight_plan, straight_route
-
 from radp.attribution import Calibration, attribute
 from radp.rules import RuleContext, default_rules
+from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 NAMES = [rule.name for rule in default_rules()]
 

@@ -5,7 +5,7 @@ import pytest
 from radp.commands.cli import main
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.zoo import open_split
-from small_scenarios import small_scenario
+from tests.small_scenarios import small_scenario
 
 
 @pytest.fixture

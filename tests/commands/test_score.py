@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
 
 from radp.commands.cli import main
 from radp.metrics.score import METRICS, evaluate
 from radp.sim.rollout import rollout_to_json
 from radp.sources.rollout_json import save_json, scenario_to_json
+from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from tests.metrics.made_roads import patchwork
 
 from radp.scenario import Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 from radp.scenario.synthetic import make_scenario
 from radp.scenario.vehicle import PACIFICA
 from radp.sim.rollout import Rollout
+from tests.metrics.made_roads import patchwork
 
 
 def wander(random: np.random.Generator, start: np.ndarray, samples: int, step: float) -> np.ndarray:

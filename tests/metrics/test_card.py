@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import boxes, drive_on, patchwork_rollout, wandering_rollout
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.bench import made_rollout
 from radp.metrics.card import card_text, score_card
 from radp.metrics.score import METRICS, evaluate
 from radp.scenario import ObjectType
+from tests.metrics.made_drives import boxes, drive_on, patchwork_rollout, wandering_rollout
+from tests.metrics.made_roads import lane, road
 
 ROAD = road([lane("A", (-50, 200, -2, 2), limit=8.0)], drivable=((-50, 200, -2, 2),))
 

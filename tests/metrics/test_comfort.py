@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.signal import savgol_filter
-from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.comfort import BOUNDS, _smooth
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
+from tests.metrics.made_drives import drive_on
+from tests.metrics.made_roads import lane, road
 
 ROAD = road([lane("A", (-500, 500, -200, 200))])
 
@@ -22,7 +22,9 @@ ROAD = road([lane("A", (-500, 500, -200, 200))])
 def test_filter_equals_scipy(window: int, order: int, derivative: int, samples: int) -> None:
     series = np.random.default_rng(samples).normal(size=samples)
     expected = savgol_filter(series, min(window, samples), order, deriv=derivative, delta=0.0998)
-    np.testing.assert_allclose(_smooth(series, window, order, derivative, 0.0998), expected, rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(
+        _smooth(series[None], window, order, derivative, 0.0998)[0], expected, rtol=1e-9, atol=1e-8
+    )
 
 
 def flags(columns: dict[Ego, float | np.ndarray], samples: int = 60) -> dict[str, bool]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.score import evaluate
+from tests.metrics.made_drives import drive_on
+from tests.metrics.made_roads import lane, road
 
 HALF = 2.297 / 2
 LANE = lane("A", (-50, 200, -2, 2))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.score import evaluate
+from tests.metrics.made_drives import drive_on
+from tests.metrics.made_roads import lane, road
 
 ROAD = road([lane("A", (0, 100, -2, 2), after=("B",)), lane("B", (100, 200, -2, 2), "connector", before=("A",))])
 

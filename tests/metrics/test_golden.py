@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.shared_data import NUPLAN_GOLDEN
 
 from radp.metrics.score import METRICS, ScenarioScore, evaluate
 from radp.sim.rollout import Rollout, rollout_from_json
 from radp.sources.rollout_json import load_json
+from tests.shared_data import NUPLAN_GOLDEN
 
 pytestmark = pytest.mark.golden
 

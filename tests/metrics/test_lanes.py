@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.score import evaluate
 from radp.scenario import RoadMap
+from tests.metrics.made_drives import drive_on
+from tests.metrics.made_roads import lane, road
 
 
 def route(road_map: RoadMap, points: list[tuple[float, float]]) -> list[list[str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.scenario import RoadMap
+from tests.metrics.made_drives import drive_on
+from tests.metrics.made_roads import lane, road
 
 CHAIN = road([lane(name, (10.0 * i, 10.0 * i + 10.0, -2, 2)) for i, name in enumerate("ABCD")])
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
-from tests.metrics.reference import Road, Slow
 
 from radp.metrics.score import evaluate
 from radp.sim.rollout import Rollout
+from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
+from tests.metrics.reference import Road, Slow
 
 SEEDS = range(40)
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import drive_on, patchwork_rollout, wandering_rollout
-from tests.metrics.made_roads import road
 
 from radp.metrics.bench import made_rollout
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.score import METRICS, WEIGHTS, aggregate, evaluate, evaluate_many
+from tests.metrics.made_drives import drive_on, patchwork_rollout, wandering_rollout
+from tests.metrics.made_roads import road
 
 PERFECT = dict.fromkeys(METRICS, Metric(1.0))
 

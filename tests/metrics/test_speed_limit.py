@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.score import evaluate
 from radp.scenario import RoadMap
+from tests.metrics.made_drives import drive_on
+from tests.metrics.made_roads import lane, road
 
 
 def over(road_map: RoadMap, speed: float, x: float = 5.0) -> float:

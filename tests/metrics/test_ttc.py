@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.metrics.made_drives import boxes, drive_on
-from tests.metrics.made_roads import lane, road
 
 from radp.metrics.score import evaluate
 from radp.scenario import ObjectType
+from tests.metrics.made_drives import boxes, drive_on
+from tests.metrics.made_roads import lane, road
 
 LANE = (lane("A", (-50, 200, -2, 2)), lane("B", (-50, 200, 2, 6)))
 TWO, TWO_CROSSING = road(list(LANE)), road(list(LANE), crossings=((-50, 200, -50, 50),))

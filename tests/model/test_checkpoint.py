@@ -3,11 +3,11 @@ import json
 import pytest
 import torch
 
-from made_models import SMALL, randomised
 from radp.model.checkpoint import CheckpointError, export_published, load_model, save_model, to_published
 from radp.model.config import MINI
 from radp.model.network import build_model
 from radp.version import __version__
+from tests.made_models import SMALL, randomised
 
 
 def same_weights(one, two):

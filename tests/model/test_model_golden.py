@@ -5,7 +5,6 @@ import json
 import pytest
 import torch
 
-from diffusion_planner_golden import PATTERN, read_golden
 from radp.model.checkpoint import load_model, published_name
 from radp.model.encoder import token_positions
 from radp.model.loss import add_noise, diffusion_loss, make_target
@@ -14,7 +13,8 @@ from radp.model.schedule import denoising_times
 from radp.model.target import TargetSpace
 from radp.planners.guidance import CollisionGuidance
 from radp.scene.normaliser import Normaliser
-from shared_data import shared_params
+from tests.diffusion_planner_golden import PATTERN, read_golden
+from tests.shared_data import shared_params
 
 pytestmark = pytest.mark.golden
 

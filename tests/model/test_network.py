@@ -3,12 +3,12 @@ import math
 import pytest
 import torch
 
-from made_models import SMALL, randomised
-from made_scenes import made_scene
 from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.model.encoder import lane_positions
 from radp.model.network import build_model, parameter_count
 from radp.scene.scene import Scene
+from tests.made_models import SMALL, randomised
+from tests.made_scenes import made_scene
 
 
 def test_the_published_number_of_parameters():

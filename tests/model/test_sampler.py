@@ -3,12 +3,12 @@ import math
 import pytest
 import torch
 
-from made_models import SMALL, randomised
-from made_scenes import made_scene
 from radp.model.bench import plan_plainly
 from radp.model.sampler import noise_of_seeds, sample_plans, solve
 from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, time_of_half_log_snr, training_times
 from radp.planners.guidance import CollisionGuidance
+from tests.made_models import SMALL, randomised
+from tests.made_scenes import made_scene
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from made_models import SMALL, randomised
-from made_scenes import made_scene
 from radp.model.config import MINI
 from radp.model.loss import diffusion_loss, make_target
 from radp.model.sampler import sample_plans
@@ -14,6 +12,8 @@ from radp.model.schedule import training_times
 from radp.model.target import TargetSpace
 from radp.planners.guidance import CollisionGuidance
 from radp.scene.normaliser import Normaliser
+from tests.made_models import SMALL, randomised
+from tests.made_scenes import made_scene
 
 VELOCITY = replace(SMALL, target_space="velocity", waypoint_loss_weight=1.0)
 

@@ -8,12 +8,12 @@ import pytest
 import shapely
 import shapely.affinity
 import torch
-from hand_made import curved_plan, scene, straight_plan, straight_route
 
 from radp.rules import RuleContext, default_rules, rule_costs, rule_gradients
 from radp.rules.collision import Collision
 from radp.rules.goal import Goal
 from radp.rules.penalty import penalty
+from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 NAMES = [rule.name for rule in default_rules()]
 

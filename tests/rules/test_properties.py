@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hand_made import curved_plan, scene, straight_plan, straight_route
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radp.rules import RuleContext, default_rules, rule_costs, rule_gradients
 from radp.rules.penalty import mean_penalty, penalty
+from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 NAMES = [rule.name for rule in default_rules()]
 

@@ -7,7 +7,7 @@ from radp.geometry.ragged import Polygons
 from radp.scenario import RoadMap, Tracks, TrafficLights
 from radp.scenario.blobs import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
 from radp.scenario.codec import CodecError
-from small_scenarios import assert_same, small_map, small_scenario
+from tests.small_scenarios import assert_same, small_map, small_scenario
 
 
 def test_records_come_back_in_every_bit():

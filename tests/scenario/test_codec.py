@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from radp.scenario.codec import CodecError, decode_array, decode_strings, encode_array, encode_strings
-from small_scenarios import assert_same
+from tests.small_scenarios import assert_same
 
 DTYPES = st.sampled_from(["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=9)

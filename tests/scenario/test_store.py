@@ -10,7 +10,7 @@ import pytest
 
 from radp.scenario import TrafficLights
 from radp.scenario.store import ScenarioStore, ScenarioWriter, StoreError, encode_scenarios
-from small_scenarios import assert_same, small_scenario
+from tests.small_scenarios import assert_same, small_scenario
 
 
 def scenarios(count: int):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from radp.scenario.store import ScenarioStore, ScenarioWriter
-from small_scenarios import assert_same, small_scenario
+from tests.small_scenarios import assert_same, small_scenario
 
 COUNT = 64
 TESTS = Path(__file__).parents[1]
@@ -17,7 +17,7 @@ WRITER = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 from radp.scenario.store import ScenarioWriter
-from small_scenarios import small_scenario
+from tests.small_scenarios import small_scenario
 writer = ScenarioWriter(sys.argv[1], rows_per_shard=4)
 for i in range({COUNT}):
     if f"s{{i}}" not in writer:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from radp.geometry.ragged import Ragged
-from small_scenarios import small_map, small_scenario
+from tests.small_scenarios import small_map, small_scenario
 
 
 def changed(array: np.ndarray, index, value) -> np.ndarray:

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from made_roads import lane, log, road
 
 from radp.scenario import Ego, ObjectType
 from radp.scenario.synthetic import make_scenario
 from radp.scene.builder import SceneConfig, build_scenes, future_steps, scenes_from_log
 from radp.scene.replay import observe_logs
 from radp.scene.scene import AGENT_TYPE, AgentColumn, Scene, StaticColumn, present
+from tests.scene.made_roads import lane, log, road
 
 NOW = 20
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from made_roads import lane, log, road
 
 from radp.scenario import PACIFICA, Box, Ego, ObjectType
 from radp.scenario.synthetic import make_scenario
@@ -17,6 +16,7 @@ from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.lane_graph import lane_graph
 from radp.scene.match import match_lanes, thin_path
 from radp.scene.scene import present
+from tests.scene.made_roads import lane, log, road
 
 CONNECTOR = {"kind": "connector", "index": None}
 

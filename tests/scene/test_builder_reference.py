@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference_scene import reference_scene
 
 from radp.scenario import ObjectType, Scenario
 from radp.scenario.synthetic import make_scenario
 from radp.scene.as_ego import as_ego, possible_egos
 from radp.scene.builder import scenes_from_log
 from radp.sources.rollout_json import read_scenario
-from shared_data import shared_params
+from tests.scene.reference_scene import reference_scene
+from tests.shared_data import shared_params
 
 TOLERANCE, RELATIVE = 2e-5, 2e-7  # m, and what float32 can tell of far points
 

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from made_roads import lane, log, road
 
 from radp.geometry.resample import cut_line, line_lengths, resample_line
 from radp.scenario import LightState
@@ -16,6 +15,7 @@ from radp.scene import map_memory
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.lanes import lane_table
 from radp.scene.scene import LaneColumn, present
+from tests.scene.made_roads import lane, log, road
 
 NOW = 20
 

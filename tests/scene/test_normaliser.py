@@ -3,9 +3,9 @@ import json
 import pytest
 import torch
 
-from made_scenes import made_scene
 from radp.scene.normaliser import Normaliser
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS
+from tests.made_scenes import made_scene
 
 
 def test_padding_stays_zero_and_the_inverse_gives_back_the_scene():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from made_scenes import made_scene
 from radp.scene.npz import NpzFolder, read_index, read_npz, read_npz_identity, write_index, write_npz
+from tests.made_scenes import made_scene
 
 
 def test_a_written_folder_reads_back_equal(tmp_path):

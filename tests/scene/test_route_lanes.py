@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from made_roads import lane, log, road
 
 from radp.scenario import LightState
 from radp.scenario.route import correct_route
@@ -16,7 +15,8 @@ from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.route_lanes import corrected_blocks, route_rows
 from radp.scene.scene import LaneColumn, present
 from radp.sources.rollout_json import read_scenario
-from shared_data import shared_params
+from tests.scene.made_roads import lane, log, road
+from tests.shared_data import shared_params
 
 NOW = 20
 DRIVING = SceneConfig(route_order="driving")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from made_scenes import made_scene
 from radp.runs.errors import BadInput
 from radp.scene.array_file import ArrayFileError, map_arrays, write_arrays
 from radp.scene.npz import write_npz
 from radp.scene.samples import MANIFEST, SampleStore, SampleWriter, pack_npz, shard_name
 from radp.scene.scene import Scene
+from tests.made_scenes import made_scene
 
 
 def assert_same(a: Scene, b: Scene) -> None:

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from made_scenes import made_scene
 from radp.scene.scene import INPUT_FIELDS, Scene, present
+from tests.made_scenes import made_scene
 
 
 def test_indexing_keeps_the_batch_axis_and_picks_the_right_samples():

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_worlds import RandomPlanner, assert_same, short_scenarios
 
 from radp.sim.rollout import Rollout, rollout_from_json, rollout_to_json
 from radp.sim.rollout_store import RolloutStore, RolloutStoreError
 from radp.sim.simulate import AGENT_MODES, simulate
+from tests.sim.made_worlds import RandomPlanner, assert_same, short_scenarios
 
 
 @pytest.fixture(params=AGENT_MODES)

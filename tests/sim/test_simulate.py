@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_worlds import FaultyPlanner, RandomPlanner, assert_same, empty_of_agents, short_scenarios, without_lights
 
 from radp.scenario import Scenario
 from radp.scenario.synthetic import make_scenario
@@ -16,6 +15,14 @@ from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import AGENT_MODES, simulate
+from tests.sim.made_worlds import (
+    FaultyPlanner,
+    RandomPlanner,
+    assert_same,
+    empty_of_agents,
+    short_scenarios,
+    without_lights,
+)
 
 
 def drive(planner: RandomPlanner, scenarios: Sequence[Scenario], **options: object) -> list[Rollout]:

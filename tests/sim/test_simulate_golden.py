@@ -14,7 +14,7 @@ from radp.scenario import Ego, Scenario, Tracks
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
 from radp.sources.rollout_json import load_json, read_scenario, states_from_json, tracks_from_json
-from shared_data import shared_params
+from tests.shared_data import shared_params
 
 PLANNERS = {"expert": "log_replay", "simple": "constant_velocity"}
 MODES = {"log": "nonreactive", "idm": "reactive"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense_fits import dense_curvatures, dense_speeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radp.sim.tracker import fit_curvatures, fit_speeds, lqr_command, pose_at, resample, track
+from tests.sim.dense_fits import dense_curvatures, dense_speeds
 
 SIZES = (1, 2, 3, 4, 5, 15, 80)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_worlds import empty_of_agents, short_scenarios
 
 from radp.scenario import Ego
 from radp.scenario.synthetic import make_scenario
@@ -16,6 +15,7 @@ from radp.scene.plan import Plan
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import trajectories_from_plan
 from radp.sim.world import PAST, World
+from tests.sim.made_worlds import empty_of_agents, short_scenarios
 
 
 def ahead(worlds: int, speed: float = 5.0) -> Plan:

@@ -19,8 +19,8 @@ from radp.sources.rollout_json import (
     scenario_from_json,
     scenario_to_json,
 )
-from shared_data import shared_params
-from small_scenarios import assert_same, small_scenario
+from tests.shared_data import shared_params
+from tests.small_scenarios import assert_same, small_scenario
 
 SMALL = scenario_to_json(small_scenario())
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffusion_planner_golden import PATTERN, read_golden
-from made_scenes import made_scene
 from radp.scene.scene import EgoColumn
 from radp.training.augmentation import JOIN, Draws, augment, disturb_state, in_ego_frame, quintic, return_to_log
-from shared_data import shared_params
+from tests.diffusion_planner_golden import PATTERN, read_golden
+from tests.made_scenes import made_scene
+from tests.shared_data import shared_params
 
 
 @pytest.mark.golden

@@ -7,7 +7,7 @@ from radp.runs import BadInput
 from radp.scenario.store import ScenarioStore, ScenarioWriter, StoreError
 from radp.sources.rollout_json import RolloutJsonError, save_json, scenario_to_json
 from radp.zoo import JsonScenarios, list_models, list_splits, model_path, models, open_split, splits
-from small_scenarios import assert_same, small_scenario
+from tests.small_scenarios import assert_same, small_scenario
 
 
 @pytest.fixture

@@ -63,9 +63,9 @@ def train_base(
     from radp.model.config import ModelConfig
     from radp.planners.diffusion import scene_config
     from radp.runs.folder import RunFolder
-    from radp.training.data import open_samples
     from radp.training.base import BaseConfig
     from radp.training.base import train_base as run
+    from radp.training.data import open_samples
     from radp.training.loop import LoopConfig
     from radp.zoo import open_split
 

@@ -9,7 +9,7 @@ _TINY = 1e-9
 
 
 def directions(lines: Tensor) -> Tensor:
-    """(..., P, 2) -> (..., P, 2) unit direction to the next point; the last repeats its forerunner; (1, 0) if undefined."""
+    """(..., P, 2) -> (..., P, 2) unit direction to the next point, the last as the one before; (1, 0) if undefined."""
     steps = torch.diff(lines, dim=-2)
     steps = torch.cat((steps, steps[..., -1:, :]), -2)
     length = steps.norm(dim=-1, keepdim=True)
@@ -25,7 +25,7 @@ def stations(lines: Tensor) -> Tensor:
 
 
 def nearest_vertex(points: Tensor, lines: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """points (B, H, 2), lines (B, R, P, 2), valid (B, R) -> per line: index and distance (B, H, R), inf if not valid."""
+    """points (B, H, 2), lines (B, R, P, 2), valid (B, R) -> index and distance (B, H, R) in each line, inf if not valid."""
     batch, rows, count = lines.shape[:3]
     distance = torch.cdist(points, lines.reshape(batch, rows * count, 2), compute_mode="donot_use_mm_for_euclid_dist")
     nearest, index = distance.view(batch, -1, rows, count).min(-1)

@@ -12,7 +12,7 @@ import pytest
 
 from radp.scenario import Scenario, Tracks
 from radp.sources.rollout_json import load_json, scenario_from_json, states_from_json, tracks_from_json
-from shared_data import NUPLAN_GOLDEN, shared_files
+from tests.shared_data import NUPLAN_GOLDEN, shared_files
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from golden_drives import GoldenDrive, golden_drives
-from reference_idm import ReferenceIdm
 
 from radp.scenario import Box, ObjectType
 from radp.sim.agents.idm import IdmAgents
 from radp.sim.agents.replay import ReplayAgents
+from tests.sim.agents.golden_drives import GoldenDrive, golden_drives
+from tests.sim.agents.reference_idm import ReferenceIdm
 
 TOLERANCE = 1e-4  # m, rad, m/s; the published states are rounded to 1e-6 and their time steps to 1e-7 s
 MOVING = (ObjectType.VEHICLE, ObjectType.PEDESTRIAN, ObjectType.BICYCLE)

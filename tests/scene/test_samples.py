@@ -11,8 +11,8 @@ import torch
 
 from radp.runs.errors import BadInput
 from radp.scene.array_file import ArrayFileError, map_arrays, write_arrays
-from radp.scene.npz import write_npz
-from radp.scene.samples import MANIFEST, SampleStore, SampleWriter, pack_npz, shard_name
+from radp.scene.npz import NpzFolder, write_npz
+from radp.scene.samples import MANIFEST, SampleStore, SampleWriter, iter_batches, pack_npz, shard_name
 from radp.scene.scene import Scene
 from tests.made_scenes import made_scene
 
@@ -139,6 +139,11 @@ def test_a_folder_of_npz_is_packed_as_it_is(tmp_path, scene):
     write_npz(tmp_path / "npz", scene, ["town"] * 21, [f"{i:03d}" for i in range(21)])
     store = pack_npz(tmp_path / "npz", tmp_path / "s")
     assert_same(store.read(range(21)), scene)
+    batches = (
+        iter_batches(source, 8, torch.Generator().manual_seed(3)) for source in (store, NpzFolder(tmp_path / "npz"))
+    )
+    for packed, loose in zip(*batches):
+        assert_same(packed, loose)
 
 
 def test_array_files(tmp_path):

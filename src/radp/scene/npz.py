@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,7 +55,7 @@ def write_npz(folder: str | Path, scene: Scene, map_names: Sequence[str], tokens
     for row, name in enumerate(names):
         if Path(name).name != name:
             raise ValueError(f"map name and token give no plain file name: {name}")
-        arrays = {field: value[row].cpu().numpy() for field, value in scene.items()}
+        arrays: dict[str, Any] = {field: value[row].cpu().numpy() for field, value in scene.items()}
         np.savez(folder / name, map_name=np.array(map_names[row]), token=np.array(tokens[row]), **arrays)
     return names
 
@@ -91,6 +92,8 @@ class NpzFolder(torch.utils.data.Dataset[Scene]):
 
     def batch(self, indices: Sequence[int]) -> Scene:
         return read_npz_batch([self.folder / self.names[index] for index in indices])
+
+    read = batch  # the name under which training reads from every kind of samples
 
 
 def _tensor(name: str, array: np.ndarray) -> torch.Tensor:

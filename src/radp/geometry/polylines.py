@@ -25,7 +25,7 @@ def stations(lines: Tensor) -> Tensor:
 
 
 def nearest_vertex(points: Tensor, lines: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """points (B, H, 2), lines (B, R, P, 2), valid (B, R) -> index, distance (B, H, R) in each line, inf if not valid."""
+    """points (B, H, 2), lines (B, R, P, 2), valid (B, R): index, distance (B, H, R) in each line, inf if not valid."""
     batch, rows, count = lines.shape[:3]
     distance = torch.cdist(points, lines.reshape(batch, rows * count, 2), compute_mode="donot_use_mm_for_euclid_dist")
     nearest, index = distance.view(batch, -1, rows, count).min(-1)

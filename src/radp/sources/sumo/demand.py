@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from radp.sources.sumo.passing import DOUBLE_PARKED
 from radp.sources.sumo.road import Road
 from radp.sources.sumo.vehicles import CATEGORIES, PEOPLE, SPECIAL, VehicleType, draw_types
 
@@ -22,7 +23,7 @@ class Traffic:
     kerb_stops: float = 0.04  # stops per kerb lane
     red_runners: float = 0.06  # share of cars
     ignorers: float = 0.05  # share of cars
-    double_parked: float = 0.0  # vans per 100 m of lane on edges with a parking strip
+    double_parked: float = 0.0  # chance of a van in the second row on an edge with a parking strip
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,10 @@ def _double_parked(writer: _Writer) -> None:
         edge = lane.rsplit("_", 1)[0]
         length = road.edge_length[edge]
         ends = [end for end in road.fringe_out if end in road.reachable(edge)]
-        count = rng.poisson(writer.traffic.double_parked * length / 100) if length > 60 and ends else 0
-        for k, spot in enumerate(sorted(rng.uniform(25, length - 25, min(count, 2)))):
+        chance = writer.traffic.double_parked if length > 100 and ends else 0.0
+        for k, spot in enumerate(rng.uniform(55, length - 40, int(rng.random() < chance))):
             place = {"departPos": f"{spot:.1f}", "departSpeed": "0", "departPosLat": "right"}
-            trip = writer.trip(f"double.{lane}.{k}", 0.0, kind, edge, str(rng.choice(ends)), **place)
+            trip = writer.trip(f"{DOUBLE_PARKED}{lane}.{k}", 0.0, kind, edge, str(rng.choice(ends)), **place)
             ET.SubElement(trip, "stop", {"lane": lane, "endPos": f"{spot + 0.5:.1f}", "duration": "10000"})
 
 

@@ -15,6 +15,7 @@ from radp.sources.sumo.catalogue import CATALOGUE, Network, build_network, gener
 from radp.sources.sumo.demand import write_demand
 from radp.sources.sumo.hazards import Stage
 from radp.sources.sumo.kinds import KINDS
+from radp.sources.sumo.passing import Passing
 from radp.sources.sumo.recording import record
 from radp.sources.sumo.road import Road
 from radp.sources.sumo.traffic_log import TrafficLog, traffic_log
@@ -76,8 +77,8 @@ def _run(network: Network, order: Order, folder: Path) -> TrafficLog:
     road = network.road
     demand = write_demand(road, network.traffic, order.seconds, generator_for(*path, "demand"), folder)
     seed = int(generator_for(*path, "sumo").integers(1, 2**31 - 1))
-    stage = Stage(road, generator_for(*path, "hazards"))
-    recording = record(network.file, demand.file, road, order.seconds, seed, stage)
+    directors = (Stage(road, generator_for(*path, "hazards")), Passing(road))
+    recording = record(network.file, demand.file, road, order.seconds, seed, directors)
     return traffic_log(recording, demand, road, generator_for(*path, "parked"))
 
 

@@ -124,7 +124,7 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
     """A single-lane ring with three to five arms whose lanes part before they reach it."""
     net, count, radius = PlainNet(), int(rng.integers(3, 5)), rng.uniform(26, 34)
     angles = np.sort(_around(rng, count, 8) % (2 * np.pi))
-    part = 9.0 / radius  # [rad] an exit lies this much before, an entry this much behind an arm's axis
+    part = 11.0 / radius  # [rad] an exit lies this much before, an entry this much behind an arm's axis
     places = [
         (f"{what}{i}", angle + side * part) for i, angle in enumerate(angles) for what, side in (("x", -1), ("n", 1))
     ]
@@ -159,12 +159,13 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
 def _flare(angle: float, part: float, radius: float, far: float) -> np.ndarray:
     """Centre line of a lane that comes in along an arm, swings aside and meets the ring at a slant."""
     along, aside = _polar(angle, 1.0), _polar(angle + np.pi / 2, 1.0)
-    straight = [s * along + 2.0 * aside for s in np.arange(far, radius + 32, -6.0)]
-    start, end = (radius + 32) * along + 2.0 * aside, _polar(angle + part, radius)
-    tangent = _polar(angle + part + np.pi / 2, 1.0)
-    control = end - 14.0 * (0.75 * tangent - 0.66 * _polar(angle + part, 1.0))
-    t = np.linspace(0, 1, 10)[:, None]
-    return np.concatenate([straight, (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end])
+    straight = [s * along + 2.0 * aside for s in np.arange(far, radius + 45, -6.0)]
+    start, end = (radius + 45) * along + 2.0 * aside, _polar(angle + part, radius)
+    slant = 0.88 * _polar(angle + part + np.pi / 2, 1.0) - 0.47 * _polar(angle + part, 1.0)
+    handle_start, handle_end = start - 20.0 * along, end - 16.0 * slant
+    t = np.linspace(0, 1, 16)[:, None]
+    curve = (1 - t) ** 3 * start + 3 * t * (1 - t) ** 2 * handle_start + 3 * t**2 * (1 - t) * handle_end + t**3 * end
+    return np.concatenate([straight, curve])
 
 
 def _mirror(points: np.ndarray, angle: float) -> np.ndarray:
@@ -256,8 +257,9 @@ def narrow_street(rng: np.random.Generator) -> Blueprint:
         for name, side in ((f"n{i}", 1), (f"s{i}", -1)):
             direction = side * np.pi / 2 + np.radians(rng.uniform(-12, 12))
             net.node(name, net.place(node) + _polar(direction, rng.uniform(240, 280)))
-            arms[node].append(two_way(net, node, name, 1, speed, parking=bool(rng.random() < 0.5), priority=1)[0])
+            strip = {"parking": True, "width": width} if rng.random() < 0.5 else {}
+            arms[node].append(two_way(net, node, name, 1, speed, priority=1, **strip)[0])
         join(net, arms[node])
         cross_all(net, node, arms[node])
     _bend(net, rng)
-    return Blueprint(net, _radius(8), Traffic(per_lane=rng.uniform(0.05, 0.08), persons=0.015, double_parked=0.6))
+    return Blueprint(net, _radius(8), Traffic(per_lane=rng.uniform(0.03, 0.045), persons=0.012, double_parked=0.7))

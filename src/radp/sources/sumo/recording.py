@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -61,14 +62,16 @@ class Recording:
 
 
 class Director(Protocol):
-    """Who makes hazards happen while the traffic runs."""
+    """Who intervenes while the traffic runs: stages hazards, helps drivers past an obstacle."""
 
     acts: list[Act]
 
     def step(self, frame: int, vehicles: dict[str, Trace]) -> None: ...
 
 
-def record(net_file: Path, route_file: Path, road: Road, seconds: float, seed: int, director: Director) -> Recording:
+def record(
+    net_file: Path, route_file: Path, road: Road, seconds: float, seed: int, directors: Sequence[Director]
+) -> Recording:
     """Simulate `seconds` from an empty network and record all of it."""
     sim = sumo_module("libsumo")
     sim.start(["sumo", "-n", str(net_file), "-r", str(route_file), *OPTIONS, "--seed", str(seed)])
@@ -86,10 +89,11 @@ def record(net_file: Path, route_file: Path, road: Road, seconds: float, seed: i
             _note_people(sim, frame, people)
             states = {tls: sim.trafficlight.getRedYellowGreenState(tls) for tls in programs}
             lights[frame] = [LIGHTS.get(states[light.tls][light.link], LightState.ABSENT) for light in road.lights]
-            director.step(frame, vehicles)
+            for director in directors:
+                director.step(frame, vehicles)
     finally:
         sim.close()
-    return Recording(frames, vehicles, people, lights, tuple(director.acts))
+    return Recording(frames, vehicles, people, lights, tuple(act for director in directors for act in director.acts))
 
 
 def _note_vehicles(sim, frame: int, traces: dict[str, Trace]) -> None:  # type: ignore[no-untyped-def]

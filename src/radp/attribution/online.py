@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
-from radp.attribution.calibration import Calibration
+from radp.attribution.calibration import FILE, Calibration
 from radp.attribution.teacher import Attribution, attribute
 from radp.planners.planner import Planner
 from radp.scenario import Scenario
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
+from radp.zoo.models import MODELS, list_models
 
 # All route lanes, so that the corridor spans lanes side by side, and the ego's speed; sizes as published.
 RULE_SCENES = SceneConfig(route_order="lanes", yellow_is_unknown=True, ego_dynamics=True)
+
+
+def calibration_of(planner: Planner, name: str) -> Calibration | None:
+    """The planner's own scales, or those beside the model that it was loaded from by name or path; None if neither."""
+    own = getattr(planner, "calibration", None)
+    if own is not None:
+        return own
+    folder = MODELS / name if name in list_models() else Path(name)
+    return Calibration.load(folder) if (folder / FILE).is_file() else None
 
 
 class ExplainedPlanner:
@@ -33,7 +44,8 @@ class ExplainedPlanner:
 
     def plan(self, observation: Observation) -> Plan:
         plan = self.planner.plan(observation)
-        return replace(plan, pressure=self.explain(plan, observation).pressure.float())
+        why = self.explain(plan, observation)
+        return replace(plan, pressure=why.pressure.float(), agent_share=why.agent_share.float())
 
     def explain(self, plan: Plan, observation: Observation) -> Attribution:
         """The whole attribution of a plan that this planner made from this observation."""

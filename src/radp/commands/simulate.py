@@ -18,6 +18,7 @@ def simulate(
     limit: int | None = None,
     controller: Literal["lqr", "perfect"] = "lqr",
     keep_plans: bool = False,
+    explain: bool = False,
     export_json: Path | None = None,
     json: bool = False,
 ) -> int:
@@ -38,13 +39,14 @@ def simulate(
         limit: At most this many scenarios, from the first.
         controller: lqr (tracker and bicycle, as nuPlan) or perfect (the ego is put on its plan).
         keep_plans: Keep every plan and rule pressure with the drives.
+        explain: Compute the exact pressure of every rule on every plan, and keep both with the drives.
         export_json: Folder for the drives as neutral JSON.
         json: Print the summary as JSON.
     """
     from radp.evaluation.closed_loop import export_drives, run_simulation, summarise_run
     from radp.metrics.summary import summary_text
 
-    run = run_simulation(planner, scenarios, out, agents, batch, workers, seed, limit, controller, keep_plans)
+    run = run_simulation(planner, scenarios, out, agents, batch, workers, seed, limit, controller, keep_plans, explain)
     summary = summarise_run(run)
     if export_json is not None:
         export_drives(run, export_json)

@@ -45,15 +45,21 @@ class Job:
     scenarios: str  # name of a packaged split, or an absolute path
     limit: int | None
     options: Options
+    explain: bool = False  # the teacher's pressures with every plan
 
     def split(self) -> Split:
         return open_split(self.scenarios)[: self.limit]
 
     def load_planner(self) -> Driver:
         try:
-            return load_planner(self.planner)
+            planner = load_planner(self.planner)
         except UnknownPlanner as error:
             raise BadInput(str(error)) from None
+        if not self.explain:
+            return planner
+        from radp.attribution.online import ExplainedPlanner, calibration_of  # the rules are not needed otherwise
+
+        return ExplainedPlanner(planner, calibration_of(planner, self.planner))
 
     def settings(self, tokens: Sequence[str]) -> dict[str, object]:
         """What must be equal for a run to be resumed; a planner or a list of scenarios that changed is another run."""
@@ -64,6 +70,7 @@ class Job:
             "scenarios": self.scenarios,
             "scenario_tokens": hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16],
             "limit": self.limit,
+            "explain": self.explain,
             **options,
         }
 
@@ -85,7 +92,8 @@ class Run:
         settings = folder.settings
         chosen = {name: settings[name] for name in ("agents", "controller", "keep_plans")}
         options = Options(seed=folder.config["seed"], **chosen)
-        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options))
+        explain = settings.get("explain", False)
+        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, explain))
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
@@ -109,6 +117,7 @@ def run_simulation(
     limit: int | None = None,
     controller: str = "lqr",
     keep_plans: bool = False,
+    explain: bool = False,
 ) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
@@ -118,10 +127,10 @@ def run_simulation(
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
     try:
-        options = Options(agents, seed, controller, keep_plans)
+        options = Options(agents, seed, controller, keep_plans or explain)
     except ValueError as error:
         raise BadInput(str(error)) from None
-    job = Job(planner, _absolute(scenarios), limit, options)
+    job = Job(planner, _absolute(scenarios), limit, options, explain)
     tokens = job.split().tokens()
     if not tokens:
         raise BadInput(f"{scenarios!r} holds no scenarios")

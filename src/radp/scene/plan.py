@@ -22,6 +22,7 @@ class Plan:
     times: Tensor | None = None
     predictions: Tensor | None = None  # (B, N, H, 4) box centres of the neighbours, same frame and times
     pressure: Tensor | None = None  # (B, M) rule pressures that the planner tells with its plan
+    agent_share: Tensor | None = None  # (B, N) share of each object of the scene in the collision pressure
 
     def time_grid(self) -> Tensor:
         """(B, H) seconds, float64."""

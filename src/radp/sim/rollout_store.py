@@ -38,6 +38,8 @@ class _Stored:
     agents: Tracks  # NOBODY where they are the log's, which the scenario has
     plans: np.ndarray | None
     pressures: np.ndarray | None
+    predictions: np.ndarray | None = None
+    agent_shares: np.ndarray | None = None
 
 
 def rollout_to_bytes(rollout: Rollout) -> bytes:
@@ -53,6 +55,8 @@ def rollout_to_bytes(rollout: Rollout) -> bytes:
         agents=NOBODY if rollout.agent_mode == "nonreactive" else rollout.agents,
         plans=rollout.plans,
         pressures=rollout.pressures,
+        predictions=rollout.predictions,
+        agent_shares=rollout.agent_shares,
     )
     return pack_blobs(encode_fields(stored, LEVEL))
 
@@ -72,6 +76,8 @@ def rollout_from_bytes(data: bytes, scenario: Scenario) -> Rollout:
         seed=int(stored.seed[0]),
         plans=stored.plans,
         pressures=stored.pressures,
+        predictions=stored.predictions,
+        agent_shares=stored.agent_shares,
         failure=stored.failure or None,
     )
 

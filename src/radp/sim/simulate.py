@@ -17,6 +17,7 @@ from radp.sim.rollout import Rollout, logged_agents
 from radp.sim.world import AgentModel, World
 
 AGENT_MODES = ("reactive", "nonreactive")
+FORECAST_STEP = 5  # steps of a plan between the points that are kept of a neighbour's forecast
 
 
 def agent_model(mode: str) -> Callable[[Sequence[Scenario]], AgentModel]:
@@ -99,16 +100,16 @@ class _Record:
     samples: int  # of the whole drive; fewer when it fails
     failure: str | None = None
     plans: list[np.ndarray] = field(default_factory=list)  # (H, 4) float32, one per sample
-    pressures: list[np.ndarray] = field(default_factory=list)  # (M,) float32
+    told: dict[str, list[np.ndarray]] = field(default_factory=dict)  # what else plans tell, one array per sample
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """A planner's answer for some worlds: rows (R,), their trajectories, pressures (R, M) or None."""
+    """A planner's answer for some worlds: rows (R,), their trajectories, what else it tells, each (R, ...) float32."""
 
     rows: np.ndarray
     trajectories: Trajectories
-    pressures: np.ndarray | None
+    told: dict[str, np.ndarray]
 
 
 class _Batch:
@@ -167,8 +168,7 @@ class _Batch:
     def _answer(self, rows: np.ndarray, observation: Observation) -> _Answer:
         plan = self.planner.plan(observation)
         trajectories = trajectories_from_plan(plan, len(rows))
-        pressures = None if plan.pressure is None else plan.pressure.detach().cpu().float().numpy()
-        return _Answer(rows, trajectories, pressures)
+        return _Answer(rows, trajectories, _told(plan) if self.options.keep_plans else {})
 
     def _follow(self, answer: _Answer) -> None:
         """Note plans and failures, and steer the worlds that have a next sample."""
@@ -178,8 +178,8 @@ class _Batch:
                 self._fail(int(b), failure)
             elif self.options.keep_plans:
                 self.records[b].plans.append(states_on_grid(answer.trajectories, i))
-                if answer.pressures is not None:
-                    self.records[b].pressures.append(answer.pressures[i])
+                for name, values in answer.told.items():
+                    self.records[b].told.setdefault(name, []).append(values[i])
         goes_on = [self.records[b].samples > self.world.step + 1 for b in answer.rows]
         going = np.flatnonzero(goes_on)
         if not len(going):
@@ -202,9 +202,16 @@ class _Batch:
             planner=self.planner.name,
             seed=options.seed,
             plans=_stack(record.plans),
-            pressures=_stack(record.pressures),
             failure=record.failure,
+            **{name: _stack(arrays) for name, arrays in record.told.items()},
         )
+
+
+def _told(plan: Plan) -> dict[str, np.ndarray]:
+    """Fields of a Rollout -> values (R, ...) that the plan has for them; forecasts only at every fifth step."""
+    forecasts = None if plan.predictions is None else plan.predictions[:, :, FORECAST_STEP - 1 :: FORECAST_STEP, :2]
+    told = {"pressures": plan.pressure, "predictions": forecasts, "agent_shares": plan.agent_share}
+    return {name: tensor.detach().cpu().float().numpy() for name, tensor in told.items() if tensor is not None}
 
 
 def _stack(arrays: list[np.ndarray]) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from radp.sim import bench
 
 
 def test_figures_by_mode_and_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "SECONDS", 0.0)
+    monkeypatch.setattr(bench, "SECONDS", 1e-9)
     monkeypatch.setattr(bench, "BATCHES", (1, 2))
     figures = bench.bench_sim()
     for mode in ("reactive", "nonreactive"):

@@ -15,7 +15,7 @@ from radp.metrics.metric import Metric
 from radp.scenario import ObjectType
 
 STOPPED_SPEED = 0.05  # m/s, of the ego and of objects
-BEHIND = math.radians(150.0)
+COS_BEHIND = math.cos(math.radians(150.0))
 ALLOWED = {"vru": 0, "vehicle": 0, "object": 1}  # collisions that do not bring the score to 0
 EGO_RADIUS = math.hypot(LENGTH, WIDTH) / 2.0
 
@@ -85,13 +85,9 @@ def object_group(kind: ObjectType) -> str:
 
 
 @njit(cache=True, nogil=True)
-def angle_from_heading(x: float, y: float, heading: float, px: float, py: float) -> float:
-    """Angle in [0, pi] between a heading and the way from (x, y) to (px, py); NaN when the points are equal."""
-    dx, dy = px - x, py - y
-    distance = math.hypot(dx, dy)
-    if distance == 0.0:
-        return math.nan
-    return math.acos(min(1.0, max(-1.0, (math.cos(heading) * dx + math.sin(heading) * dy) / distance)))
+def is_behind(dx: float, dy: float, cos_heading: float, sin_heading: float) -> bool:
+    """Whether the angle between a heading and the way (dx, dy) to an object is larger than 150 degrees."""
+    return cos_heading * dx + sin_heading * dy < COS_BEHIND * math.sqrt(dx * dx + dy * dy)
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +120,7 @@ def _classify(drive: Drive, a: int, i: int, box: np.ndarray) -> int:
     if drive.agent_static[a] or drive.agent_speed[a, i] <= STOPPED_SPEED:
         return STOPPED_TRACK
     ego, other = drive.ego[i], drive.agent_state[a, i]
-    if angle_from_heading(ego[X], ego[Y], ego[HEADING], other[X], other[Y]) > BEHIND:
+    if is_behind(other[X] - ego[X], other[Y] - ego[Y], math.cos(ego[HEADING]), math.sin(ego[HEADING])):
         return ACTIVE_REAR
     front_left, front_right = drive.corners[i, 0], drive.corners[i, 3]
     if segment_intersects_quad(front_left[0], front_left[1], front_right[0], front_right[1], box):

@@ -52,17 +52,18 @@ def comfort_series(ego: np.ndarray, step: float) -> dict[str, np.ndarray]:
     the rear axle.
     """
     turning = ego[:, Ego.YAW_RATE] ** 2 + ego[:, Ego.YAW_ACCEL]
-    lon = _smooth(ego[:, Ego.AX] + REAR_TO_CENTER * turning, ACCEL_WINDOW, 2, 0, step)
-    lat = _smooth(ego[:, Ego.AY], ACCEL_WINDOW, 2, 0, step)
-    magnitude = _smooth(np.hypot(ego[:, Ego.AX], ego[:, Ego.AY]), ACCEL_WINDOW, 2, 0, step)
-    heading = _unwrap(ego[:, Ego.HEADING])
+    at_center = ego[:, Ego.AX] + REAR_TO_CENTER * turning
+    magnitude = np.hypot(ego[:, Ego.AX], ego[:, Ego.AY])
+    accel = _smooth(np.stack([at_center, ego[:, Ego.AY], magnitude]), ACCEL_WINDOW, 2, 0, step)
+    lon_jerk, jerk = _smooth(accel[::2], JERK_WINDOW, 2, 1, step)
+    heading = _unwrap(ego[:, Ego.HEADING])[None]
     return {
-        "lon_acceleration": lon,
-        "lat_acceleration": lat,
-        "jerk": _smooth(magnitude, JERK_WINDOW, 2, 1, step),
-        "lon_jerk": _smooth(lon, JERK_WINDOW, 2, 1, step),
-        "yaw_acceleration": _smooth(heading, YAW_WINDOW, 3, 2, step),
-        "yaw_rate": _smooth(heading, YAW_WINDOW, 2, 1, step),
+        "lon_acceleration": accel[0],
+        "lat_acceleration": accel[1],
+        "jerk": jerk,
+        "lon_jerk": lon_jerk,
+        "yaw_acceleration": _smooth(heading, YAW_WINDOW, 3, 2, step)[0],
+        "yaw_rate": _smooth(heading, YAW_WINDOW, 2, 1, step)[0],
     }
 
 
@@ -74,13 +75,17 @@ def _unwrap(heading: np.ndarray) -> np.ndarray:
 
 
 def _smooth(series: np.ndarray, window: int, order: int, derivative: int, step: float) -> np.ndarray:
-    """Savitzky-Golay filter as scipy's (mode "interp"), rounded to 8 decimals; the window shrinks to the series."""
-    samples = len(series)
+    """Savitzky-Golay filter as scipy's (mode "interp") of series (K, S), rounded to 8 decimals.
+
+    The window shrinks to the length of the series.
+    """
+    samples = series.shape[1]
     window = min(window, samples)
     stencil = savgol_stencil(window, order, derivative, min(samples, 2 * window))
-    out = np.empty(samples)
-    _apply_stencil(np.ascontiguousarray(series), stencil, window, out)
-    return np.round(out / step**derivative, DECIMALS)
+    out = _apply_stencil(np.ascontiguousarray(series), stencil, window)
+    if derivative:
+        out /= step**derivative
+    return np.round(out, DECIMALS, out=out)
 
 
 @lru_cache(maxsize=64)
@@ -91,16 +96,19 @@ def savgol_stencil(window: int, order: int, derivative: int, rows: int) -> np.nd
 
 
 @njit(cache=True, nogil=True)
-def _apply_stencil(series: np.ndarray, stencil: np.ndarray, window: int, out: np.ndarray) -> None:
+def _apply_stencil(series: np.ndarray, stencil: np.ndarray, window: int) -> np.ndarray:
     """Edges are fitted to the first and last samples; in between the middle row slides along, 2 half + 1 wide."""
-    samples, rows, half = len(series), len(stencil), window // 2
+    samples, rows, half = series.shape[1], len(stencil), window // 2
+    out = np.empty_like(series)
     for i in range(samples):
         row, first, width = half, i - half, 2 * half + 1
         if i < half or samples == rows:
             row, first, width = i, 0, rows
         elif i >= samples - half:
             row, first, width = i - samples + rows, samples - rows, rows
-        total = 0.0
-        for k in range(width):
-            total += stencil[row, k] * series[first + k]
-        out[i] = total
+        for n in range(len(series)):
+            total = 0.0
+            for k in range(width):
+                total += stencil[row, k] * series[n, first + k]
+            out[n, i] = total
+    return out

@@ -18,7 +18,8 @@ from radp.geometry.kernels import distance_to_rings, edges_for_points, point_in_
 from radp.metrics.drive import HEADING, AreaArrays, Drive, MapArrays
 
 NEAR_CONNECTOR = 5.0  # m: a previous connector this close is kept in favour of another one
-CHUNK = 16  # neighbouring points that share one list of areas near them
+CHUNK = 16  # neighbouring points that share the areas and edges near them
+BODY = 5  # points of the ego per sample: its centre and its corners
 
 
 class Rows(NamedTuple):
@@ -44,16 +45,19 @@ class Places(NamedTuple):
 
 def locate(drive: Drive, expert_center: np.ndarray, road: MapArrays) -> Places:
     """Look up all points of a drive in the map."""
+    points = np.concatenate([drive.center[:, None], drive.corners], axis=1).reshape(-1, 2)
+    body = areas_at(points, road.lanes, 8 * BODY)
+    start, size = body.start.reshape(-1, BODY), body.size.reshape(-1, BODY)
     return Places(
-        center=areas_at(drive.center, road.lanes),
-        corners=areas_at(drive.corners.reshape(-1, 2), road.lanes),
+        center=Rows(start[:, 0].copy(), size[:, 0].copy(), body.members),
+        corners=Rows(start[:, 1:].ravel(), size[:, 1:].ravel(), body.members),
         expert=areas_at(expert_center, road.lanes),
         crossing=areas_at(np.ascontiguousarray(drive.ego[:, :HEADING]), road.intersections).size > 0,
     )
 
 
 @njit(cache=True, nogil=True)
-def areas_at(points: np.ndarray, areas: AreaArrays) -> Rows:
+def areas_at(points: np.ndarray, areas: AreaArrays, chunk: int = CHUNK) -> Rows:
     """For each point (P, 2) the areas that contain it strictly, in their order. Neighbouring points should be near.
 
     Points go in chunks: areas far from all points of a chunk are left out, and so are edges that cannot matter to them.
@@ -63,9 +67,9 @@ def areas_at(points: np.ndarray, areas: AreaArrays) -> Rows:
     start, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
     members, used = np.empty(2 * count + 16, np.int64), 0
     near, edges = np.empty(len(bounds), np.int64), np.empty((64, 4))
-    inside = np.empty((len(bounds), CHUNK), np.bool_)
-    for first in range(0, count, CHUNK):
-        last = min(first + CHUNK, count)
+    inside = np.empty((len(bounds), chunk), np.bool_)
+    for first in range(0, count, chunk):
+        last = min(first + chunk, count)
         x_min, y_min, x_max, y_max = _bounds_of(points, first, last)
         nearby = 0
         for j in range(len(bounds)):
@@ -80,7 +84,9 @@ def areas_at(points: np.ndarray, areas: AreaArrays) -> Rows:
                     x_min, y_min, y_max, vertices, ring_offsets[r], ring_offsets[r + 1], edges, kept
                 )
             for i in range(first, last):
-                inside[nearby, i - first] = point_in_edges(points[i, 0], points[i, 1], edges, kept)
+                x, y = points[i, 0], points[i, 1]
+                within = bounds[j, 0] <= x <= bounds[j, 2] and bounds[j, 1] <= y <= bounds[j, 3]
+                inside[nearby, i - first] = within and point_in_edges(x, y, edges, kept)
             near[nearby] = j
             nearby += 1
         for i in range(first, last):

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from radp.geometry.kernels import box_corners, quads_intersect
-from radp.metrics.collisions import BEHIND, CollisionResult, angle_from_heading
+from radp.metrics.collisions import CollisionResult, is_behind
 from radp.metrics.drive import HEADING, LENGTH, WIDTH, Drive, X, Y
 from radp.metrics.metric import Metric
 
@@ -20,7 +20,7 @@ STEP = 0.1  # s
 STEPS = 29  # 0.1 s .. 2.9 s
 LEAST = 0.95  # s, every value must be larger
 STOPPED_SPEED = 0.005  # m/s
-AHEAD = math.radians(30.0)
+COS_AHEAD = math.cos(math.radians(30.0))
 SLACK = 1e-6  # m added to boxes where steps are only ruled out, so that rounding never drops a contact
 
 
@@ -53,24 +53,32 @@ def ttc_series(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Time to collision (S,) and the object (S,) that it belongs to; beyond `steps` of 0.1 s it counts as infinite."""
     agents, samples = drive.agent_valid.shape
+    center, speed, state, valid = drive.center, drive.speed, drive.agent_state, drive.agent_valid
+    agent_speed, size = drive.agent_speed, drive.agent_size
     ttc, who = np.full(samples, np.inf), np.full(samples, -1, np.int64)
     boxes = np.empty((2, 4, 2))
     for a in range(agents):
         if at_fault[a] and (who[first_frame[a]] < 0):
             ttc[first_frame[a]], who[first_frame[a]] = 0.0, a
     for i in range(samples):
-        if ttc[i] == 0.0 or drive.speed[i] <= STOPPED_SPEED:
+        if ttc[i] == 0.0 or speed[i] <= STOPPED_SPEED:
             continue
-        ego = drive.ego[i]
+        x, y, heading = drive.ego[i, X], drive.ego[i, Y], drive.ego[i, HEADING]
+        c, s = math.cos(heading), math.sin(heading)
         beside_counts = not connected[i] or crossing[i]
         best = steps + 1
         for a in range(agents):
-            if not drive.agent_valid[a, i] or (0 <= first_frame[a] <= i) or _out_of_reach(drive, a, i, best):
+            if not valid[a, i] or (0 <= first_frame[a] <= i):
                 continue
-            other = drive.agent_state[a, i]
-            angle = angle_from_heading(ego[X], ego[Y], ego[HEADING], other[X], other[Y])
-            if angle < AHEAD or (beside_counts and not angle > BEHIND):
-                step = _first_contact(drive, a, i, best, boxes)
+            ox, oy = state[a, i, X], state[a, i, Y]
+            rx, ry, dx, dy = ox - center[i, 0], oy - center[i, 1], ox - x, oy - y
+            reach = 0.5 * (LENGTH + WIDTH + size[a, 0] + size[a, 1]) + (speed[i] + agent_speed[a, i]) * STEP * best
+            if rx * rx + ry * ry > reach * reach:  # their circles cannot meet in time
+                continue
+            if is_ahead(dx, dy, c, s) or (beside_counts and not is_behind(dx, dy, c, s)):
+                ego = (center[i, 0], center[i, 1], heading, LENGTH, WIDTH)
+                other = (ox, oy, state[a, i, HEADING], size[a, 0], size[a, 1])
+                step = _first_contact(ego, speed[i], other, agent_speed[a, i], best, boxes)
                 if step < best:
                     best, who[i] = step, a
         if best <= steps:
@@ -78,30 +86,31 @@ def ttc_series(
     return ttc, who
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _out_of_reach(drive: Drive, a: int, i: int, limit: int) -> bool:
-    """Whether the two cannot touch before step `limit`, by their circles alone."""
-    dx = drive.agent_state[a, i, X] - drive.center[i, 0]
-    dy = drive.agent_state[a, i, Y] - drive.center[i, 1]
-    radius = 0.5 * (LENGTH + WIDTH + drive.agent_size[a, 0] + drive.agent_size[a, 1])
-    reach = radius + (drive.speed[i] + drive.agent_speed[a, i]) * STEP * limit
-    return dx * dx + dy * dy > reach * reach
+@njit(cache=True, nogil=True)
+def is_ahead(dx: float, dy: float, cos_heading: float, sin_heading: float) -> bool:
+    """Whether the angle between a heading and the way (dx, dy) to an object is smaller than 30 degrees."""
+    return cos_heading * dx + sin_heading * dy > COS_AHEAD * math.sqrt(dx * dx + dy * dy)
 
 
 @njit(cache=True, nogil=True)
-def _first_contact(drive: Drive, a: int, i: int, limit: int, boxes: np.ndarray) -> int:
-    """First step below `limit` at which the boxes touch, else `limit`.
+def _first_contact(
+    ego: tuple[float, float, float, float, float],
+    ego_speed: float,
+    other: tuple[float, float, float, float, float],
+    other_speed: float,
+    limit: int,
+    boxes: np.ndarray,
+) -> int:
+    """First step below `limit` at which the boxes (x, y, heading, length, width) touch, else `limit`.
 
     Headings stay, so the gap on each of the four box axes is linear in time: steps at which an axis separates the boxes
-    clearly are skipped, the others are tested one by one.
+    clearly are skipped, the others are tested one by one. boxes (2, 4, 2) is room to work in.
     """
-    ego_h, other_h = drive.ego[i, HEADING], drive.agent_state[a, i, HEADING]
+    ex, ey, ego_h, _, _ = ego
+    ox, oy, other_h, length, width = other
     ec, es, oc, os_ = math.cos(ego_h), math.sin(ego_h), math.cos(other_h), math.sin(other_h)
-    ex, ey = drive.center[i, 0], drive.center[i, 1]
-    ox, oy = drive.agent_state[a, i, X], drive.agent_state[a, i, Y]
-    length, width = drive.agent_size[a, 0], drive.agent_size[a, 1]
-    edx, edy = ec * drive.speed[i] * STEP, es * drive.speed[i] * STEP
-    odx, ody = oc * drive.agent_speed[a, i] * STEP, os_ * drive.agent_speed[a, i] * STEP
+    edx, edy = ec * ego_speed * STEP, es * ego_speed * STEP
+    odx, ody = oc * other_speed * STEP, os_ * other_speed * STEP
     along, across = abs(ec * oc + es * os_), abs(ec * os_ - es * oc)
     rx, ry, dx, dy = ox - ex, oy - ey, odx - edx, ody - edy
     low, high = 1.0, limit - 1.0

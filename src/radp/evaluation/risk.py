@@ -8,7 +8,7 @@ import shapely
 from radp.evaluation.endpoints import ENDPOINTS, MIN_WINDOW_LEFT, Endpoint
 from radp.geometry.ragged import Polygons
 from radp.metrics.drive import box_centers, map_arrays, read_drive
-from radp.metrics.lanes import route_of
+from radp.metrics.lanes import areas_at, route_of
 from radp.metrics.progress import LEAST_PROGRESS, progress_series, roadblock_path
 from radp.metrics.score import ScenarioScore
 from radp.scenario import PACIFICA, Ego, Scenario
@@ -78,8 +78,9 @@ def route_area(scenario: Scenario) -> shapely.Geometry:
     road_map = scenario.map
     blocks = {road_map.roadblocks.index[name] for name in scenario.route if name in road_map.roadblocks.index}
     road = map_arrays(road_map)
-    expert = route_of(box_centers(scenario.ego[scenario.start :]), road)
-    blocks |= {int(block) for block in roadblock_path(expert, road)[0]}
+    expert = box_centers(scenario.ego[scenario.start :])
+    driven = route_of(expert, areas_at(expert, road.lanes), road)
+    blocks |= {int(block) for block in roadblock_path(driven, road)[0]}
     parts = [polygon_of(road_map.roadblocks.polygons, block) for block in sorted(blocks)]
     return shapely.union_all(parts, grid_size=1e-3) if parts else shapely.Polygon()
 
@@ -138,7 +139,7 @@ def _deficit(rollout: Rollout) -> np.ndarray:
     scenario = rollout.scenario
     road = map_arrays(scenario.map)
     expert = box_centers(scenario.ego[scenario.start :])
-    blocks, lanes = roadblock_path(route_of(expert, road), road)
+    blocks, lanes = roadblock_path(route_of(expert, areas_at(expert, road.lanes), road), road)
     if not len(blocks):
         return np.full(len(rollout.ego), np.nan)
     drive = read_drive(rollout)

@@ -1,15 +1,19 @@
-"""The learned planner: a diffusion model that plans in closed loop."""
+"""The learned planner: a diffusion model that plans in closed loop, and tells its rule pressures if it has a head."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
+from radp.model.features import plan_features
+from radp.model.head import AttributionHead
 from radp.model.network import DiffusionModel
-from radp.model.sampler import STEPS, TEMPERATURE, Guidance, noise_of_seeds, sample_plans
+from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
-from radp.scene.scene import Scene
+from radp.scene.scene import EgoColumn, Scene
 
 
 def scene_config(model: DiffusionModel) -> SceneConfig:
@@ -23,12 +27,12 @@ def scene_config(model: DiffusionModel) -> SceneConfig:
         neighbor_futures=size.agents,
         route_order=size.route_order,
         yellow_is_unknown=size.yellow_is_unknown,
-        ego_dynamics=True,  # the network does not read them, the rules do
+        ego_dynamics=True,  # the network does not read them, the rules and the head do
     )
 
 
 class DiffusionPlanner:
-    """Plans by denoising; `steps`, `temperature` and `guidance` as in `sample_plans`."""
+    """Plans by denoising; `guidance` makes an energy for a scene, `head` adds pressures without touching the plan."""
 
     def __init__(
         self,
@@ -36,9 +40,10 @@ class DiffusionPlanner:
         name: str = "diffusion",
         steps: int = STEPS,
         temperature: float = TEMPERATURE,
-        guidance: Guidance | None = None,
+        guidance: Callable[[Scene, int], Guidance] | None = None,
+        head: AttributionHead | None = None,
     ) -> None:
-        self.model, self.name = model.eval(), name
+        self.model, self.name, self.head = model.eval(), name, head
         self.steps, self.temperature, self.guidance = steps, temperature, guidance
         self.scenes = scene_config(model)
 
@@ -49,14 +54,27 @@ class DiffusionPlanner:
             noise = noise_of_seeds([int(seed) >> 1 for seed in now.seeds], self.model)
         else:
             scene, noise = now, None
-        drawn = sample_plans(
-            self.model,
-            scene,
-            steps=self.steps,
-            temperature=self.temperature,
-            noise=noise,
-            generator=generator,
-            guidance=self.guidance,
-        )
+        drawn = self.draw(scene, noise, generator)
         joint = drawn.trajectories[:, 0]
-        return Plan(trajectory=joint[:, 0], predictions=joint[:, 1:])
+        pressure = None if self.head is None else self.pressures(drawn, scene)
+        return Plan(trajectory=joint[:, 0], predictions=joint[:, 1:], pressure=pressure)
+
+    def draw(
+        self, scene: Scene, noise: torch.Tensor | None = None, generator: torch.Generator | None = None
+    ) -> PlanSample:
+        """One sample for each scene, with the tokens and the encoding that the head reads."""
+        guidance = None if self.guidance is None else self.guidance(scene, self.model.config.neighbours)
+        return sample_plans(
+            self.model, scene, steps=self.steps, temperature=self.temperature, noise=noise, generator=generator,
+            guidance=guidance,
+        )  # fmt: skip
+
+    @torch.no_grad()
+    def pressures(self, drawn: PlanSample, scene: Scene) -> torch.Tensor:
+        """(B, M) what the head tells about plans that were just drawn."""
+        if self.head is None:
+            raise ValueError(f"planner {self.name!r} has no attribution head")
+        ego = scene.ego_current_state
+        speed = ego[:, EgoColumn.VX : EgoColumn.AX].norm(dim=-1)
+        features = plan_features(drawn.trajectories[:, 0, 0], speed, ego[:, EgoColumn.AX])
+        return self.head(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)

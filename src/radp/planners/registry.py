@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from radp.planners.planner import Planner
+from radp.runs.errors import BadInput
+from radp.zoo.models import list_models, model_path
 
 # Modules are imported on first use, so that a simple planner does not pay for the heavy ones.
 PLANNERS: dict[str, str] = {
@@ -21,23 +23,31 @@ PLANNERS: dict[str, str] = {
 }
 
 
-class UnknownPlanner(ValueError):
+class UnknownPlanner(BadInput):
     """No planner goes by that name; the message lists what exists."""
 
 
 def list_planners() -> tuple[str, ...]:
     """Names that `load_planner` knows without a file."""
-    return tuple(PLANNERS)
+    return (*PLANNERS, *list_models())
 
 
 def load_planner(name: str, **options: Any) -> Planner:
-    """A planner by name, or a user's class as "module:Class" or "file.py:Class"; options go to its constructor."""
+    """A planner by name; a model folder or .pth; or a user's class as "module:Class" or "file.py:Class".
+
+    Options go to its constructor; `NAME+guidance` samples a learned planner with collision guidance.
+    """
+    learned, plus, _ = name.partition("+guidance")
+    if learned in list_models() or (name not in PLANNERS and Path(learned).exists() and ":" not in name):
+        from radp.planners.learned import load_learned
+
+        return load_learned(model_path(learned), guided=bool(plus), **options)
     target = PLANNERS.get(name, name)
     place, colon, class_name = target.rpartition(":")
     if not colon or not place or not class_name:
         raise UnknownPlanner(
-            f"no planner {name!r}: choose one of {', '.join(list_planners())}, or give your own as "
-            f"'module:Class' or 'file.py:Class'"
+            f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder or .pth, or your own "
+            f"as 'module:Class' or 'file.py:Class'"
         )
     module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)
     made = getattr(module, class_name, None)

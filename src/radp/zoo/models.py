@@ -11,7 +11,8 @@ MODELS = Path(__file__).parent / "models"
 
 def list_models() -> list[str]:
     """Names of the packaged models, sorted."""
-    return sorted(config.parent.name for config in MODELS.glob("*/config.json"))
+    found = {file.parent.name for name in ("config.json", "planner.json") for file in MODELS.glob(f"*/{name}")}
+    return sorted(found)
 
 
 def model_path(name_or_path: str | Path) -> Path:

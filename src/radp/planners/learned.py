@@ -1,0 +1,52 @@
+"""Learned planners from disk: a model, or adapters and a head on top of one.
+
+A planner folder holds a model (model.safetensors, config.json), or planner.json with the name of its base and the
+adapters; in either case it may hold an attribution head and a calibration as well.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from radp.model.adapters import load_adapters
+from radp.model.checkpoint import load_model
+from radp.model.head import WEIGHTS as HEAD_WEIGHTS
+from radp.model.head import load_head
+from radp.model.network import DiffusionModel
+from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.guidance import CollisionGuidance
+from radp.runs.errors import BadInput
+from radp.zoo.models import model_path
+
+PLANNER = "planner.json"
+
+
+def load_learned(name_or_path: str | Path, guided: bool = False, **options: Any) -> DiffusionPlanner:
+    """A packaged name, a planner or model folder, or a published .pth with args.json beside it.
+
+    `guided` adds the published collision guidance to the sampling; other options go to `DiffusionPlanner`.
+    """
+    path = model_path(name_or_path)
+    model = load_planner_model(path)
+    head = load_head(path) if path.is_dir() and (path / HEAD_WEIGHTS).is_file() else None
+    name = path.stem if path.is_file() else path.resolve().name
+    if guided:
+        options["guidance"] = CollisionGuidance.of_scene
+        name = f"{name}+guidance"
+    return DiffusionPlanner(model, name, head=head, **options)
+
+
+def load_planner_model(path: Path | str) -> DiffusionModel:
+    """The model of a planner folder, adapters merged into its weights."""
+    path = Path(path)
+    if not (path.is_dir() and (path / PLANNER).is_file()):
+        return load_model(path)
+    try:
+        base = str(json.loads((path / PLANNER).read_bytes())["base"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path / PLANNER} does not name the base of this planner ({error})") from None
+    beside = path / base
+    model = load_planner_model(beside if beside.exists() else model_path(base))
+    return load_adapters(model, path)

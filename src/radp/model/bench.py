@@ -13,6 +13,7 @@ from torch import Tensor
 from radp.model.config import ModelConfig
 from radp.model.decoder import current_states
 from radp.model.loss import diffusion_loss
+from radp.model.memory import keep_freed_memory
 from radp.model.network import DiffusionModel, build_model
 from radp.model.sampler import STEPS, TEMPERATURE, noise_of_seeds, sample_plans, solve
 from radp.model.schedule import T_MIN, denoising_times
@@ -56,6 +57,7 @@ def bench_train(
     threads: int = 2, repeats: int = 3, batch: int = TRAIN_BATCH, config: str = "nuplan", seed: int = 0
 ) -> dict[str, Any]:
     """Samples per second of forward, backward, clipping and AdamW, dropout on, fp32."""
+    kept = keep_freed_memory()
     with _threads(threads):
         torch.manual_seed(seed)
         model = build_model(config, seed).train()
@@ -75,6 +77,7 @@ def bench_train(
         "batch": batch,
         "dropout": model.config.encoder_dropout,
         "noise_draws": model.config.noise_draws,
+        "keeps_freed_memory": kept,
         "samples_per_s": batch / statistics.median(times),
         "samples_per_s_best": batch / min(times),
     }

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from radp.geometry.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ring_bounds(points: np.ndarray, first: int, last: int) -> tuple[float, float, float, float]:
     """Min x, min y, max x, max y of a ring; inverted and infinite for an empty one."""
     low_x = low_y = np.inf
@@ -23,7 +24,7 @@ def ring_bounds(points: np.ndarray, first: int, last: int) -> tuple[float, float
     return low_x, low_y, high_x, high_y
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def bounds_gap(a: np.ndarray, i: int, b: np.ndarray, j: int) -> float:
     """Distance between the bounds a[i] and b[j] of arrays (n, 4); 0 when they share a point."""
     dx = max(0.0, max(a[i, 0] - b[j, 2], b[j, 0] - a[i, 2]))
@@ -31,7 +32,7 @@ def bounds_gap(a: np.ndarray, i: int, b: np.ndarray, j: int) -> float:
     return math.sqrt(dx * dx + dy * dy)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def winding_contains(points: np.ndarray, first: int, last: int, x: float, y: float) -> bool:
     """Whether a point lies in the area of a ring (nonzero winding number)."""
     winding = 0
@@ -48,7 +49,7 @@ def winding_contains(points: np.ndarray, first: int, last: int, x: float, y: flo
     return winding != 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def _point_segment_square(px: float, py: float, ax: float, ay: float, dx: float, dy: float, norm: float) -> float:
     """Squared distance from a point to the segment from a along d (squared length `norm`)."""
     t = 0.0 if norm == 0.0 else ((px - ax) * dx + (py - ay) * dy) / norm
@@ -57,7 +58,7 @@ def _point_segment_square(px: float, py: float, ax: float, ay: float, dx: float,
     return ex * ex + ey * ey
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def segments_square(ax: float, ay: float, bx: float, by: float, cx: float, cy: float, dx: float, dy: float) -> float:
     """Squared distance between the segments a-b and c-d; 0 when they share a point."""
     ux, uy, wx, wy = bx - ax, by - ay, dx - cx, dy - cy
@@ -72,7 +73,7 @@ def segments_square(ax: float, ay: float, bx: float, by: float, cx: float, cy: f
     return min(best, _point_segment_square(dx, dy, ax, ay, ux, uy, un))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ring_distance(
     a: np.ndarray, a_first: int, a_last: int, b: np.ndarray, b_first: int, b_last: int, limit: float
 ) -> float:
@@ -106,13 +107,13 @@ def ring_distance(
     return math.sqrt(best)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rings_touch(a: np.ndarray, a_first: int, a_last: int, b: np.ndarray, b_first: int, b_last: int) -> bool:
     """Whether the areas of two rings share a point (touching within 1e-12 m counts)."""
     return ring_distance(a, a_first, a_last, b, b_first, b_last, 1e-12) < 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ring_comes_within(points: np.ndarray, first: int, last: int, x: float, y: float, reach: float) -> bool:
     """Whether a ring's line comes within `reach` of a point."""
     ax, ay = points[last - 1, 0], points[last - 1, 1]
@@ -124,7 +125,7 @@ def ring_comes_within(points: np.ndarray, first: int, last: int, x: float, y: fl
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ring_crosses_rectangle(
     points: np.ndarray, first: int, last: int, x: float, y: float, ux: float, uy: float, length: float, half: float
 ) -> bool:
@@ -149,7 +150,7 @@ def ring_crosses_rectangle(
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _clips(s0: float, d0: float, s1: float, d1: float, length: float, half: float) -> bool:
     """Whether the segment (s0, d0)-(s1, d1) meets [0, length] x [-half, half], by clipping."""
     low, high = 0.0, 1.0

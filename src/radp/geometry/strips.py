@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from radp.geometry.compiled import kernel
 from radp.geometry.regions import (
     ring_bounds,
     ring_comes_within,
@@ -26,14 +26,14 @@ SAME_CORNER = 1e-3  # joints whose two corners are closer than this part of the 
 SPIKE = 80.0  # where inner borders miss each other, the ring turns back by 1/81 of the way to the line
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _push(ring: np.ndarray, size: int, x: float, y: float) -> int:
     if size < len(ring):
         ring[size, 0], ring[size, 1] = x, y
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def outer_joint(ring: np.ndarray, size: int, x: float, y: float, ax: float, ay: float, bx: float, by: float) -> int:
     """Append the round joint about (x, y), clockwise from corner a to corner b; returns the new size."""
     half = math.hypot(ax - x, ay - y)
@@ -50,7 +50,7 @@ def outer_joint(ring: np.ndarray, size: int, x: float, y: float, ax: float, ay: 
     return _push(ring, size, bx, by)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inner_joint(
     ring: np.ndarray, size: int, x: float, y: float, ax: float, ay: float, bx: float, by: float,
     ux: float, uy: float, ul: float, wx: float, wy: float, wl: float,
@@ -69,7 +69,7 @@ def _inner_joint(
     return _push(ring, size, bx, by)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _left_border(line: np.ndarray, count: int, half: float, backwards: bool, ring: np.ndarray, size: int) -> int:
     """Append the left border of a line (of the reversed line when `backwards`) and the two corners of its end."""
     started = False
@@ -101,7 +101,7 @@ def _left_border(line: np.ndarray, count: int, half: float, backwards: bool, rin
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def strip_ring(line: np.ndarray, count: int, half: float, ring: np.ndarray) -> int:
     """Ring (clockwise, not closed) of line[:count] widened by `half` to both sides, into ring (R, 2); returns its size.
 
@@ -111,7 +111,7 @@ def strip_ring(line: np.ndarray, count: int, half: float, ring: np.ndarray) -> i
     return _left_border(line, count, half, True, ring, size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def line_segments(line: np.ndarray, count: int, half: float, segment: np.ndarray) -> int:
     """Segments of line[:count] into segment (count - 1, 9); returns their number, those without length left out.
 
@@ -130,7 +130,7 @@ def line_segments(line: np.ndarray, count: int, half: float, segment: np.ndarray
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def strip_meets_ring(
     segment: np.ndarray, count: int, half: float, points: np.ndarray, first: int, last: int, joint: np.ndarray
 ) -> bool:
@@ -161,14 +161,14 @@ def strip_meets_ring(
     return winding_contains(points, first, last, segment[0, 0], segment[0, 1])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def _bends(segment: np.ndarray, k: int) -> bool:
     """Whether there is a joint to speak of between the segments k - 1 and k."""
     ux, uy, wx, wy = segment[k - 1, 2], segment[k - 1, 3], segment[k, 2], segment[k, 3]
     return abs(ux * wy - uy * wx) >= SAME_CORNER or ux * wx + uy * wy < 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _joint_ring(segment: np.ndarray, k: int, half: float, joint: np.ndarray) -> int:
     """The fan between the segments k - 1 and k on the outer side of their bend; returns its number of points."""
     x, y = segment[k, 0], segment[k, 1]

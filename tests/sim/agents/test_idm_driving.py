@@ -205,6 +205,13 @@ def test_bicycles_and_late_vehicles_are_absent_and_pedestrians_follow_the_log() 
     assert valid[:, 1].all()
 
 
+def test_worlds_without_agents_or_objects_go_on() -> None:
+    road = straight().build()
+    for objects in ([], [(ObjectType.TRAFFIC_CONE, 30.0, 0.0, 0.0, 0.0)]):
+        state, valid = drive(make(road, objects), 3)
+        assert state.shape == (4, len(objects), 5) and valid.all()
+
+
 def test_a_lane_of_two_points_keeps_its_last_vertex() -> None:
     maker = RoadMaker()
     maker.add(np.array([(0.0, 0.0), (200.0, 0.0)]), limit=10.0)

@@ -12,7 +12,7 @@ from radp.scenario import Box, ObjectType, Scenario
 from radp.sim.agents.idm_create import OPEN_LOOP_TYPES, Crew, create_crew
 from radp.sim.agents.idm_fleet import MAX_STOPS, Claims, Fleet, Stage, double_room, empty_claims, empty_fleet
 from radp.sim.agents.idm_roads import join_roads, prepare_map
-from radp.sim.agents.idm_step import DONE, NO_ROOM, TIE_FOUND, place_agent, step_worlds, write_state
+from radp.sim.agents.idm_step import DONE, NO_ROOM, TIE_FOUND, place_crew, step_worlds, write_state
 from radp.sim.agents.idm_ties import break_tie
 
 SWEEP_ROOM, RING_ROOM = 64, 128  # points at first; doubled when a map needs more
@@ -27,6 +27,8 @@ class IdmAgents:
     """
 
     def __init__(self, scenarios: Sequence[Scenario], threads: int | None = None) -> None:
+        if not scenarios:
+            raise ValueError("IdmAgents needs at least one scenario")
         self._crews = [create_crew(scenario) for scenario in scenarios]
         replayed = [_replayed_tracks(scenario) for scenario in scenarios]
         tracks = [np.concatenate([crew.track, objects]) for crew, objects in zip(self._crews, replayed)]
@@ -94,8 +96,8 @@ class IdmAgents:
         slot = b * (len(self._claims.present) // len(self._crews))
         self._fleet.target[rows], self._fleet.progress[rows] = crew.target, crew.progress
         self._fleet.length[rows], self._fleet.width[rows] = self.size[b, : len(crew.track), :2].T
-        for a, (lane, speed) in enumerate(zip(crew.lane + self._stage.first_lane[b], crew.speed)):
-            place_agent(first + a, slot + a, lane, crew.pose[a], speed, self._roads, self._fleet, self._claims)
+        lane = crew.lane + self._stage.first_lane[b]
+        place_crew(first, slot, lane, crew.pose, crew.speed, self._roads, self._fleet, self._claims)
 
     def _grow(self) -> None:
         """Twice the room for paths, sweep lines and rings."""

@@ -136,7 +136,7 @@ def create_crew(scenario: Scenario) -> Crew:
         track=vehicles[kept],
         lane=lane[kept],
         progress=snapped[kept, 3],
-        pose=snapped[kept, :3],
+        pose=np.ascontiguousarray(snapped[kept, :3]),
         speed=np.hypot(state[kept, Box.VX], state[kept, Box.VY]),
         target=_wanted_speeds(roads.speed_limit[lane[kept]]),
     )

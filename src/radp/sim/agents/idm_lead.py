@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from radp.geometry.compiled import kernel
 from radp.geometry.kernels import wrap_angle
 from radp.geometry.regions import bounds_gap, ring_bounds, ring_distance
 from radp.geometry.strips import line_segments, strip_meets_ring
@@ -35,7 +35,7 @@ class Scratch(NamedTuple):
     corridor: np.ndarray  # (1, 4)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def acceleration(speed: float, target: float, gap: float, ahead: float) -> float:
     """The Intelligent Driver Model [m/s2] behind a lead of speed `ahead`, within the limits of the model.
 
@@ -47,26 +47,27 @@ def acceleration(speed: float, target: float, gap: float, ahead: float) -> float
     return min(max(-MAX_DECEL, accel), MAX_ACCEL)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def speed_along(row: int, own: int, claims: Claims) -> float:
     """Speed of the object in a row along the heading of the one in row `own` [m/s]."""
     return claims.speed[row] * math.cos(wrap_angle(claims.heading[row] - claims.heading[own]))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _candidates(
-    own: int, first: int, last: int, claims: Claims, corridor: np.ndarray, row: np.ndarray, low: np.ndarray
-) -> int:
+    own: int, first: int, last: int, present: np.ndarray, bounds: np.ndarray, corridor: np.ndarray, row: np.ndarray,
+    low: np.ndarray,
+) -> int:  # fmt: skip
     """Rows whose bounds meet the corridor's, each with a lower bound of its distance; returns their number."""
     count = 0
     for q in range(first, last):
-        if claims.present[q] and q != own and bounds_gap(corridor, 0, claims.bounds, q) == 0.0:
-            row[count], low[count] = q, bounds_gap(claims.bounds, own, claims.bounds, q)
+        if present[q] and q != own and bounds_gap(corridor, 0, bounds, q) == 0.0:
+            row[count], low[count] = q, bounds_gap(bounds, own, bounds, q)
             count += 1
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reaches_in(
     q: int, room: int, size: np.ndarray, point: np.ndarray, segment: np.ndarray, segments: int, half: float,
     joint: np.ndarray,
@@ -81,7 +82,7 @@ def _reaches_in(
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _claim_distance(p: int, q: int, room: int, size: np.ndarray, point: np.ndarray, limit: float) -> float:
     """Distance between the claims p and q, at most `limit`."""
     for own in (BOX, SWEEP):
@@ -91,7 +92,7 @@ def _claim_distance(p: int, q: int, room: int, size: np.ndarray, point: np.ndarr
     return limit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_lead(
     own: int, first: int, last: int, half: float, line_count: int, claims: Claims, work: Scratch, target: float,
     forced: int,
@@ -107,7 +108,7 @@ def find_lead(
     work.corridor[0, 0], work.corridor[0, 1] = low_x - half, low_y - half
     work.corridor[0, 2], work.corridor[0, 3] = high_x + half, high_y + half
     row, low = work.row, work.low
-    count = _candidates(own, first, last, claims, work.corridor, row, low)
+    count = _candidates(own, first, last, claims.present, claims.bounds, work.corridor, row, low)
     best, near = np.inf, 0
     while True:
         pick = -1
@@ -127,7 +128,7 @@ def find_lead(
     return _choose(own, best, near, claims, work.near_row, work.near_gap, target, forced)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _choose(
     own: int, best: float, near: int, claims: Claims, near_row: np.ndarray, near_gap: np.ndarray, target: float,
     forced: int,

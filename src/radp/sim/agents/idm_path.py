@@ -9,26 +9,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from radp.geometry.compiled import kernel
 from radp.geometry.kernels import wrap_angle
 
 X, Y, HEADING, PROGRESS = 0, 1, 2, 3
 SAME_VERTEX = 1e-8  # m
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def path_end(path: np.ndarray, at: int, count: int) -> float:
     """Progress of the last vertex."""
     return path[at + count - 1, PROGRESS]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def clamp_progress(path: np.ndarray, at: int, count: int, s: float) -> float:
     return max(path[at, PROGRESS], min(s, path[at + count - 1, PROGRESS]))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_after(path: np.ndarray, at: int, count: int, s: float) -> int:
     """How many vertices come before the first one with a progress greater than s; count when there is none."""
     low, high = 0, count
@@ -41,7 +41,7 @@ def first_after(path: np.ndarray, at: int, count: int, s: float) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pose_at(path: np.ndarray, at: int, count: int, s: float) -> tuple[float, float, float]:
     """x, y, heading (not wrapped) at progress s, which lies on the path."""
     i = at + min(max(first_after(path, at, count, s), 1), count - 1)
@@ -53,12 +53,12 @@ def pose_at(path: np.ndarray, at: int, count: int, s: float) -> tuple[float, flo
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _set_vertex(path: np.ndarray, i: int, x: float, y: float, heading: float, progress: float) -> None:
     path[i, X], path[i, Y], path[i, HEADING], path[i, PROGRESS] = x, y, heading, progress
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measure(path: np.ndarray, at: int, count: int) -> int:
     """Set progress and continuous headings of `count` vertices; returns how many of them are left.
 
@@ -82,7 +82,7 @@ def _measure(path: np.ndarray, at: int, count: int) -> int:
     return kept - at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start_path(path: np.ndarray, at: int, vertex: np.ndarray, first: int, last: int) -> int:
     """The path along the centre line vertex[first:last] (x, y, heading); returns its number of vertices."""
     for k in range(last - first):
@@ -90,7 +90,7 @@ def start_path(path: np.ndarray, at: int, vertex: np.ndarray, first: int, last: 
     return _measure(path, at, last - first)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prolong_path(path: np.ndarray, at: int, count: int, s: float, vertex: np.ndarray, first: int, last: int) -> int:
     """Cut the path at progress s and put a centre line behind the rest; returns its number of vertices.
 
@@ -114,7 +114,7 @@ def prolong_path(path: np.ndarray, at: int, count: int, s: float, vertex: np.nda
     return _measure(path, at, size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def line_between(path: np.ndarray, at: int, count: int, start: float, end: float, line: np.ndarray) -> int:
     """Points of the path from progress `start` to `end` into line (>= count + 1, 2); returns their number.
 
@@ -135,7 +135,7 @@ def line_between(path: np.ndarray, at: int, count: int, start: float, end: float
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def line_after(path: np.ndarray, at: int, count: int, start: float, line: np.ndarray) -> int:
     """Points of the path from progress `start` on into line (>= count + 1, 2); at its end its last two vertices."""
     i, size = first_after(path, at, count, start), 0

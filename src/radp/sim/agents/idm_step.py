@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from radp.geometry.compiled import kernel
 from radp.geometry.kernels import box_corners, wrap_angle
 from radp.geometry.regions import ring_bounds
 from radp.geometry.strips import strip_ring
@@ -31,7 +32,7 @@ DONE, TIE_FOUND, NO_ROOM = 0, 1, 2  # how a step ended: the latter two want help
 GREEN, RED = int(LightState.GREEN), int(LightState.RED)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _claim_ring(q: int, piece: int, ring: np.ndarray, first: int, count: int, claims: Claims) -> bool:
     """Let piece `piece` of claim q be ring[first : first + count]; a box replaces the bounds, a sweep widens them.
 
@@ -52,7 +53,7 @@ def _claim_ring(q: int, piece: int, ring: np.ndarray, first: int, count: int, cl
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _settle(g: int, q: int, at: int, fleet: Fleet, claims: Claims) -> None:
     """Set the agent's pose from its path and progress."""
     count = fleet.path_count[g]
@@ -62,7 +63,7 @@ def _settle(g: int, q: int, at: int, fleet: Fleet, claims: Claims) -> None:
 
 
 @njit(cache=True, nogil=True)
-def place_agent(
+def _place_agent(
     g: int, q: int, lane: int, pose: np.ndarray, speed: float, roads: Roads, fleet: Fleet, claims: Claims
 ) -> None:
     """Put an agent, its progress, target and size set, on the path along its first lane; pose (3,) is its box's."""
@@ -78,12 +79,21 @@ def place_agent(
 
 
 @njit(cache=True, nogil=True)
+def place_crew(
+    g: int, q: int, lane: np.ndarray, pose: np.ndarray, speed: np.ndarray, roads: Roads, fleet: Fleet, claims: Claims
+) -> None:
+    """Place the n agents of one world from row g of the fleet and row q of the claims on: (n,), (n, 3), (n,)."""
+    for a in range(len(lane)):
+        _place_agent(g + a, q + a, lane[a], pose[a], speed[a], roads, fleet, claims)
+
+
+@kernel
 def _light(b: int, lane: int, frame: int, stage: Stage) -> int:
     column = stage.light_column[b, lane - stage.first_lane[b]]
     return stage.light_state[b, frame, column] if column >= 0 else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_lane(b: int, lane: int, frame: int, roads: Roads, stage: Stage) -> int:
     """The open successor of the smallest curvature at its start; -1 when none is open.
 
@@ -99,7 +109,7 @@ def _next_lane(b: int, lane: int, frame: int, roads: Roads, stage: Stage) -> int
     return best_lane
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _extend(b: int, g: int, at: int, room: int, frame: int, roads: Roads, stage: Stage, fleet: Fleet) -> bool:
     """Prolong the path until it is long enough or no successor is open; False when there is no room for it."""
     path = fleet.path
@@ -122,7 +132,7 @@ def _extend(b: int, g: int, at: int, room: int, frame: int, roads: Roads, stage:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _claim_stop_lines(
     b: int, g: int, slot: int, frame: int, roads: Roads, stage: Stage, fleet: Fleet, claims: Claims
 ) -> bool:
@@ -169,7 +179,7 @@ def _claim_boxes(b: int, slot: int, frame: int, ego: np.ndarray, stage: Stage, c
             _claim_ring(q, BOX, corners, 0, 4, claims)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _move(
     b: int, g: int, q: int, first: int, last: int, frame: int, dt: float, roads: Roads, stage: Stage, fleet: Fleet,
     claims: Claims, work: Scratch, forced: int,
@@ -208,7 +218,7 @@ def _move(
     return DONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _claim_sweep(g: int, q: int, line_count: int, ring_count: int, fleet: Fleet, claims: Claims, work: Scratch) -> None:
     """Claim the agent's box and work.ring[:ring_count] around its sweep line, work.line[:line_count]."""
     for i in range(line_count):
@@ -219,7 +229,7 @@ def _claim_sweep(g: int, q: int, line_count: int, ring_count: int, fleet: Fleet,
     _claim_ring(q, SWEEP, work.ring, 0, ring_count, claims)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_far_agents(b: int, agents: int, slots: int, ego: np.ndarray, fleet: Fleet, claims: Claims) -> None:
     x, y = ego[b, 0] + EGO_SHIFT * math.cos(ego[b, 2]), ego[b, 1] + EGO_SHIFT * math.sin(ego[b, 2])
     for a in range(agents):
@@ -262,7 +272,7 @@ def step_worlds(
                     break
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_state(
     sample: int, crew: np.ndarray, fleet: Fleet, claims: Claims, stage: Stage, state: np.ndarray, valid: np.ndarray
 ) -> None:

@@ -15,14 +15,43 @@ from radp.sources.sumo.road import Road
 FIRST_ACT = 200  # frames before anything is staged: the network fills up
 DEFAULT_SPEED_MODE, NO_BRAKE_LIMIT = 31, 27
 DEFAULT_LANE_CHANGE, OBEY = 1621, 0
-REACH = {  # [m] between the ego and who makes the hazard
-    "red_light_runner": 40.0,
-    "right_of_way_ignored": 40.0,
-    "sudden_braking": 40.0,
-    "close_cut_in": 30.0,
-    "jaywalker": 40.0,
-    "stalled_vehicle": 60.0,
+
+
+@dataclass(frozen=True)
+class Concern:
+    """When a hazard concerns an ego: who makes it is within `reach` metres, in the ego's half-plane ahead if `ahead`,
+    no further than `aside` metres to a side, and drives the same way if `aligned`."""
+
+    reach: float
+    aside: float
+    ahead: bool = False
+    aligned: bool = False
+
+
+CONCERNS = {
+    "red_light_runner": Concern(40.0, 40.0, ahead=True),
+    "right_of_way_ignored": Concern(40.0, 40.0, ahead=True),
+    "sudden_braking": Concern(40.0, 6.0, ahead=True, aligned=True),
+    "close_cut_in": Concern(30.0, 8.0, ahead=True, aligned=True),
+    "jaywalker": Concern(40.0, 10.0, ahead=True),
+    "stalled_vehicle": Concern(60.0, 8.0, ahead=True, aligned=True),
 }
+ALIGNED = 0.7  # [rad]
+
+
+def concerns(kind: str, actor: np.ndarray, ego: np.ndarray) -> np.ndarray:
+    """Box states (n, 5) of who makes a hazard, poses (n, 3) of an ego in the same frames -> (n,) bool."""
+    rule, offset = CONCERNS[kind], actor[:, :2] - ego[:, :2]
+    cos, sin = np.cos(ego[:, 2]), np.sin(ego[:, 2])
+    ahead, aside = offset[:, 0] * cos + offset[:, 1] * sin, offset[:, 1] * cos - offset[:, 0] * sin
+    fits = (np.hypot(ahead, aside) < rule.reach) & (np.abs(aside) < rule.aside)
+    if rule.ahead:
+        fits &= ahead > 0.0
+    if rule.aligned:
+        fits &= np.cos(actor[:, Box.HEADING] - ego[:, 2]) > np.cos(ALIGNED)
+    return fits
+
+
 GIVE_UP = 0.05  # chance per half second that an act without an actor is forgotten
 CUT_IN_GAP = (0.5, 8.0)  # [m] ahead of the vehicle that is cut off
 CONFLICT = 15.0  # [m] to a moving vehicle from another side, for an ignored right of way
@@ -35,7 +64,7 @@ class Stage:
 
     road: Road
     rng: np.random.Generator
-    every: float = 12.0
+    every: float = 8.0
     acts: list[Act] = field(default_factory=list)
     _waiting: list[int] = field(default_factory=list)  # acts for which no actor was found yet
     _pending: dict[str, tuple[int, str]] = field(default_factory=dict)  # actor -> frame at which it is let go, what

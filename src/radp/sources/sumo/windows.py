@@ -11,7 +11,7 @@ import shapely
 from radp.geometry.lines import point_at, tangents
 from radp.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.sources.sumo.candidates import DRIVE, HISTORY, Candidate, EgoLog
-from radp.sources.sumo.hazards import REACH as HAZARD_REACH
+from radp.sources.sumo.hazards import concerns
 from radp.sources.sumo.recording import Act
 from radp.sources.sumo.road import Road
 from radp.sources.sumo.smoothing import STEP
@@ -52,15 +52,15 @@ class Window:
 
 
 def cut(candidate: Candidate, ego: EgoLog, log: TrafficLog) -> Window:
-    """The window of a candidate, with the hazards that are near the ego."""
+    """The window of a candidate, with the hazards that concern the ego."""
     frames = slice(candidate.start - HISTORY, candidate.start + DRIVE)
     inside = slice(frames.start - ego.first, frames.stop - ego.first)
     states = ego.states[inside]
-    hazards = tuple(act for act in log.acts if _is_near(act, frames, states, log, candidate.ego))
+    hazards = tuple(act for act in log.acts if _matters(act, frames, states, log, candidate.ego))
     return Window(candidate, frames, states, ego.corners[inside], hazards)
 
 
-def _is_near(act: Act, frames: slice, states: np.ndarray, log: TrafficLog, ego: int) -> bool:
+def _matters(act: Act, frames: slice, states: np.ndarray, log: TrafficLog, ego: int) -> bool:
     first, last = max(act.first, frames.start + HISTORY), min(act.last, frames.stop - 1)
     if first > last or act.actor not in log.row_of:
         return False
@@ -68,8 +68,7 @@ def _is_near(act: Act, frames: slice, states: np.ndarray, log: TrafficLog, ego: 
     if row == ego:
         return True
     span, mine = slice(first, last + 1), slice(first - frames.start, last + 1 - frames.start)
-    distance = np.hypot(*(log.state[row, span, :2] - states[mine, :2]).T)
-    return bool((log.valid[row, span] & (distance < HAZARD_REACH[act.kind])).any())
+    return bool((log.valid[row, span] & concerns(act.kind, log.state[row, span], states[mine, :3])).any())
 
 
 def defect(window: Window, log: TrafficLog, road: Road) -> str:
@@ -164,7 +163,7 @@ def make_scenario(window: Window, log: TrafficLog, road: Road, source: str) -> S
     frames = window.frames
     count = frames.stop - frames.start
     name = f"{road.map.name}/{log.ids[window.candidate.ego]}/{frames.start}"
-    tags = {"network": road.map.name}
+    tags = {"network": road.map.name, "network_kind": road.map.name.rsplit("-", 1)[-1]}
     if window.hazards:
         tags["hazard"] = ",".join(sorted({act.kind for act in window.hazards}))
         tags["hazard_actor"] = ",".join(sorted({act.actor for act in window.hazards}))

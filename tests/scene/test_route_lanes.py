@@ -80,9 +80,15 @@ def test_remembered_corrections_golden(path):
 
 
 def check_corrections(scenario, seed: int) -> None:
+    """Near the log, and at the first and last points of all lanes, most of which are off the route."""
     random = np.random.default_rng(seed)
-    for frame in range(0, len(scenario.time_us), 7):
-        pose = scenario.ego[frame, :3] + random.normal(size=3) * [15.0, 15.0, 1.0]
+    poses = [
+        scenario.ego[f, :3] + random.normal(size=3) * [15.0, 15.0, 1.0] for f in range(0, len(scenario.time_us), 10)
+    ]
+    for line in scenario.map.centerlines:
+        heading = np.arctan2(*(line[1] - line[0])[::-1])
+        poses += [np.array([*line[0], heading]), np.array([*line[-1], heading])]
+    for pose in poses:
         found = [scenario.map.roadblocks.ids[block] for block in corrected_blocks(scenario.map, scenario.route, pose)]
         assert found == list(correct_route(scenario.map, scenario.route, pose))
 

@@ -113,3 +113,14 @@ def test_config_json_round_trip_and_faults():
         ModelConfig(heads=5, output="noise")
     with pytest.raises(ValueError, match="no model preset"):
         ModelConfig.preset("huge")
+
+
+def test_mini_has_three_dit_blocks_and_fits_into_the_package():
+    model = build_model("mini", 0)
+    assert len(model.decoder.blocks) == 3 and 4 * parameter_count(model) < 12e6
+
+
+def test_the_normaliser_moves_with_the_weights():
+    model = build_model(SMALL, 0).to("meta")
+    assert model.normaliser.state.mean.device.type == "meta"
+    assert all(mean.device.type == "meta" for mean, _ in model.normaliser.observation.moments.values())

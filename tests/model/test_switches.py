@@ -163,11 +163,12 @@ def test_mini_trains_and_plans_on_scenes_of_the_published_size():
     model = randomised(MINI).train()
     scene = made_scene(batch=2)
     loss = diffusion_loss(model, scene, generator=torch.Generator().manual_seed(0))
-    assert loss.estimate.shape == (16, 11, 81, 4)
+    assert loss.estimate.shape == (2 * MINI.noise_draws, MINI.predicted, 81, 4)
     loss.total().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
-    sample = sample_plans(model.eval(), scene, samples=2, guidance=CollisionGuidance.of_scene(scene))
-    assert sample.trajectories.shape == (2, 2, 11, 80, 4) and torch.isfinite(sample.trajectories).all()
+    guidance = CollisionGuidance.of_scene(scene, MINI.neighbours)
+    sample = sample_plans(model.eval(), scene, samples=2, guidance=guidance)
+    assert sample.trajectories.shape == (2, 2, MINI.predicted, 80, 4) and torch.isfinite(sample.trajectories).all()
 
 
 def test_a_few_steps_of_training_lower_the_loss():

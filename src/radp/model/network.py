@@ -34,6 +34,12 @@ class DiffusionModel(nn.Module):
         self.decoder = Decoder(config)
         initialise(self)
 
+    def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> DiffusionModel:
+        """What torch calls for `.to(...)`: the normaliser moves with the weights."""
+        super()._apply(fn, *args, **kwargs)
+        self.normaliser = self.normaliser.to(next(self.parameters()).device)
+        return self
+
     def observe(self, scene: Scene) -> Scene:
         """Scene in metres, of this size or larger -> normalised Scene of the model's size."""
         size = self.config

@@ -212,6 +212,14 @@ def test_worlds_without_agents_or_objects_go_on() -> None:
         assert state.shape == (4, len(objects), 5) and valid.all()
 
 
+def test_lanes_without_length_do_no_harm() -> None:
+    maker = straight(40.0)
+    point = maker.add(np.array([(40.0, 0.0), (40.0, 0.0)]) + 1e-12 * np.arange(2)[:, None], after=[0], connector=True)
+    maker.lanes[point]["after"].append(point)  # it follows itself
+    state, _ = drive(make(maker.build(), [car(10.0, speed=5.0)], ego=(40, 20, 0)), 100)
+    assert state[-1, 0, 3] < 0.05 and 34.0 < state[-1, 0, 0] < 40.0
+
+
 def test_a_lane_of_two_points_keeps_its_last_vertex() -> None:
     maker = RoadMaker()
     maker.add(np.array([(0.0, 0.0), (200.0, 0.0)]), limit=10.0)

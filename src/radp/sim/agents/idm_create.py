@@ -74,7 +74,10 @@ def _best_aligned(x: float, y: float, heading: float, roads: Roads, ground: Grou
         if ground.is_connector[i] == connectors and point_in_area(
             x, y, i, areas.points, areas.ring_offsets, areas.offsets, areas.bounds
         ):
-            pose = nearest_pose(x, y, roads.vertex, roads.vertex_offsets[i], roads.vertex_offsets[i + 1])
+            first, last = roads.vertex_offsets[i], roads.vertex_offsets[i + 1]
+            if line_length(roads.vertex, first, last) == 0.0:
+                continue
+            pose = nearest_pose(x, y, roads.vertex, first, last)
             difference = abs(pose[2] - heading)  # not wrapped: pi and -pi count as far apart
             if difference < best:
                 best, best_lane = difference, i

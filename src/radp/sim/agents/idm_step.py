@@ -27,6 +27,7 @@ from radp.sim.agents.idm_path import (
 from radp.sim.agents.idm_roads import Roads
 
 MIN_PATH = 20.0  # m ahead, beside 1.5 s at the wanted speed
+MAX_EXTENSIONS = 200  # of a path in one step: lanes without length must not keep it going round
 RADIUS = 100.0  # m from the ego; agents beyond leave for good
 DONE, TIE_FOUND, NO_ROOM = 0, 1, 2  # how a step ended: the latter two want help and a call that goes on from there
 GREEN, RED = int(LightState.GREEN), int(LightState.RED)
@@ -114,7 +115,9 @@ def _extend(b: int, g: int, at: int, room: int, frame: int, roads: Roads, stage:
     """Prolong the path until it is long enough or no successor is open; False when there is no room for it."""
     path = fleet.path
     wanted = MIN_PATH + fleet.target[g] * HEADWAY
-    while path_end(path, at, fleet.path_count[g]) - fleet.progress[g] < wanted:
+    for _ in range(MAX_EXTENSIONS):
+        if path_end(path, at, fleet.path_count[g]) - fleet.progress[g] >= wanted:
+            break
         lane = _next_lane(b, fleet.route[g, fleet.route_count[g] - 1], frame, roads, stage)
         if lane < 0:
             break

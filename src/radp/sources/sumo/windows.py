@@ -77,6 +77,8 @@ def defect(window: Window, log: TrafficLog, road: Road) -> str:
     drive = states[HISTORY:]
     if any(log.row_of[act.actor] == candidate.ego for act in window.hazards):
         return "the ego itself is the hazard"
+    if (log.lane[candidate.ego, window.frames] < 0).any():
+        return "the ego leaves the lanes of the map"
     if _moved(drive) < LEAST_TRAVEL and candidate.kind not in STILL_KINDS:
         return "the ego hardly moves"
     if reason := _motion_defect(drive, bool(window.hazards)):

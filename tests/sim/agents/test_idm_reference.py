@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,17 @@ def test_little_room_grows_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     tight = roll(scenarios, 30, 1)
     for b in range(2):
         np.testing.assert_array_equal(tight[0][b], roomy[0][b])
+
+
+def test_arrays_that_cannot_be_written_will_do() -> None:
+    """Scenarios read from a store may be memory-mapped."""
+    scenario = make_scenario(1, agents=6)
+    frozen = deepcopy(scenario)
+    tracks, road = frozen.tracks, frozen.map
+    for array in (frozen.ego, tracks.state, tracks.size, tracks.valid, frozen.lights.state, road.centerlines.values,
+                  road.lane_polygons.rings.values, road.successors.values, road.speed_limit):  # fmt: skip
+        array.setflags(write=False)
+    np.testing.assert_array_equal(roll([frozen], 5, 1)[0][0], roll([scenario], 5, 1)[0][0])
 
 
 def test_a_second_reset_starts_over() -> None:

@@ -130,7 +130,7 @@ def create_crew(scenario: Scenario) -> Crew:
     for corners, i in zip(taken, obstacles):
         x, y, heading = tracks.state[i, frame, : Box.VX]
         box_corners(x, y, heading, tracks.size[i, 0], tracks.size[i, 1], corners)
-    ego_box(scenario.ego[frame], taken[len(obstacles)])
+    ego_box(np.array(scenario.ego[frame]), taken[len(obstacles)])
     state, size = np.ascontiguousarray(tracks.state[vehicles, frame]), np.ascontiguousarray(tracks.size[vehicles])
     lane, snapped = np.full(len(vehicles), -1, dtype=np.int64), np.zeros((len(vehicles), 4))
     place_vehicles(state, size, taken, len(obstacles) + 1, roads, ground, lane, snapped)

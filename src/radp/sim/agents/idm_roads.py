@@ -121,7 +121,7 @@ def _build_roads(road_map: RoadMap) -> Roads:
         vertex_offsets=_own(lines.offsets),
         successor=_own(road_map.successors.values),
         successor_offsets=_own(road_map.successors.offsets),
-        curvature=np.array([_start_curvature(lines, lane) for lane in range(len(road_map))], dtype=np.float64),
+        curvature=np.array([_start_curvature(vertex, *ends) for ends in zip(lines.offsets, lines.offsets[1:])]),
         speed_limit=np.where(road_map.has_speed_limit, road_map.speed_limit, 0.0),
         signalled=_own(listed & road_map.is_connector, bool),
         stop=stops.values,
@@ -132,12 +132,11 @@ def _build_roads(road_map: RoadMap) -> Roads:
     )
 
 
-def _start_curvature(lines: Ragged, lane: int) -> float:
+def _start_curvature(vertex: np.ndarray, first: int, last: int) -> float:
     """1 / radius of the circle through three points of the centre line, by Heron's formula for their triangle."""
-    first, last = lines.offsets[lane], lines.offsets[lane + 1]
-    length = line_length(lines.values, first, last)
+    length = line_length(vertex, first, last)
     spacing = CURVATURE_SPACING if length >= 2 * CURVATURE_SPACING else length / 2
-    p, q, r = (np.array(point_on_line(k * spacing, lines.values, first, last)) for k in range(3))
+    p, q, r = (np.array(point_on_line(k * spacing, vertex, first, last)) for k in range(3))
     a, b, c = np.hypot(*(p - q)), np.hypot(*(q - r)), np.hypot(*(r - p))
     area = (a + (b + c)) * (c - (a - b)) * (c + (a - b)) * (a + (b - c))
     return 0.0 if area < STRAIGHT or a * b * c < 1e-8 else float(np.sqrt(area) / (a * b * c))

@@ -9,6 +9,7 @@ import pytest
 
 from radp.commands.cli import main
 from radp.metrics.score import METRICS, evaluate
+from radp.scenario.synthetic import make_scenario
 from radp.sim.rollout import rollout_to_json
 from radp.sources.rollout_json import save_json, scenario_to_json
 from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
@@ -76,3 +77,16 @@ def test_quiet_prints_the_summary_only(drives: Path, capsys: pytest.CaptureFixtu
     out = capsys.readouterr().out
     assert out.startswith("2 drives, 0 failed")
     assert "score by kind" in out
+
+
+def test_run_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario, run = tmp_path / "scenario.json.gz", tmp_path / "run"
+    save_json(scenario_to_json(make_scenario(1, agents=3, frames=21)), scenario)
+    common = ["--planner", "log_replay", "--scenarios", str(scenario), "--agents", "nonreactive"]
+    assert main(["simulate", *common, "--out", str(run), "--json"]) == 0
+    simulated = json.loads(capsys.readouterr().out)
+    assert main(["score", str(run), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["drives"][0]["planner"] == "log_replay"
+    assert report["summary"]["score"] == simulated["score"]
+    assert report["summary"]["metrics"] == simulated["metrics"]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,39 +16,19 @@ import numpy as np
 import torch
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.teacher import attribute
-from radp.model.features import plan_features
+from radp.attribution.states import PlannerState, compute_states, sample_seeds
 from radp.model.network import DiffusionModel
-from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
-from radp.rules import RuleContext, default_rules
+from radp.rules import default_rules
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_json_atomically
 from radp.runs.parallel import parallel_map
 from radp.scene.array_file import map_arrays, write_arrays
 from radp.scene.samples import Samples
-from radp.scene.scene import Scene
 
 MANIFEST = "cache.json"
 FORMAT = 1
 PART = 256  # samples
 BATCH = 64
-
-
-@dataclass(frozen=True)
-class PlannerState:
-    """What the head sees of B plans: ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool."""
-
-    ego_token: torch.Tensor
-    features: torch.Tensor
-    scene: torch.Tensor
-    padded: torch.Tensor
-
-
-def planner_state(drawn: PlanSample, context: RuleContext) -> PlannerState:
-    """The head's inputs from a plan that was drawn anyway."""
-    plan = drawn.trajectories[:, 0, 0]
-    features = plan_features(plan, context.speed_now, context.accel_now)
-    return PlannerState(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)
 
 
 def fingerprint(model: DiffusionModel, calibration: Calibration) -> str:
@@ -64,26 +42,6 @@ def fingerprint(model: DiffusionModel, calibration: Calibration) -> str:
     for file in sorted(rules_room.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()
-
-
-def compute_states(
-    model: DiffusionModel, scene: Scene, rule_scene: Scene, calibration: Calibration, seeds: Sequence[int]
-) -> dict[str, np.ndarray]:
-    """Plan B scenes and ask the teacher; arrays (B, ...) as they stand in the cache."""
-    drawn = sample_plans(model, scene, noise=noise_of_seeds(seeds, model))
-    joint = drawn.trajectories[:, 0]
-    context = RuleContext.from_scene(rule_scene, joint[:, 1:], horizon=joint.shape[2])
-    state = planner_state(drawn, context)
-    why = attribute(joint[:, 0], context, calibration=calibration)
-    return {
-        "tokens": drawn.tokens[:, 0].numpy().astype(np.float16),
-        "scene": state.scene.numpy().astype(np.float16),
-        "padded": state.padded.numpy(),
-        "features": state.features.numpy().astype(np.float32),
-        "plan": joint[:, 0].numpy().astype(np.float32),
-        "pressure": why.pressure.numpy().astype(np.float32),
-        "cost": why.cost.numpy().astype(np.float32),
-    }
 
 
 def write_cache(
@@ -148,9 +106,7 @@ def _write_part(
     pieces = []
     for first in range(0, len(mine), BATCH):
         chosen = mine[first : first + BATCH]
-        seeds = [
-            int(s) >> 1 for s in np.random.SeedSequence([seed, part, first]).generate_state(len(chosen), np.uint64)
-        ]
+        seeds = sample_seeds(seed, part * PART + first, len(chosen))
         pieces.append(compute_states(model, samples.read(chosen), rule_samples.read(chosen), calibration, seeds))
     arrays = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     write_arrays(path / part_name(part), {**arrays, "row": mine.astype(np.int64)})

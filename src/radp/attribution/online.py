@@ -21,8 +21,8 @@ from radp.zoo.models import MODELS, list_models
 RULE_SCENES = SceneConfig(route_order="lanes", yellow_is_unknown=True, ego_dynamics=True)
 
 
-def calibration_of(planner: Planner, name: str) -> Calibration | None:
-    """The planner's own scales, or those beside the model that it was loaded from by name or path; None if neither."""
+def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
+    """The planner's own scales, or those beside the model of that name or path; None if there are neither."""
     own = getattr(planner, "calibration", None)
     if own is not None:
         return own

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from radp.runs.errors import BadInput
+
+if TYPE_CHECKING:
+    from radp.scenario import Scenario
+
+
+def _spread(split: str | None, count: int) -> Sequence[Scenario]:
+    """`count` scenarios of a split, spread evenly over it."""
+    from radp.zoo import open_split
+
+    if split is None:
+        return []
+    scenarios = open_split(split)
+    count = min(count, len(scenarios))
+    return [scenarios[i * len(scenarios) // count] for i in range(count)]
 
 
 def train_base(
@@ -67,7 +82,6 @@ def train_base(
     from radp.training.base import train_base as run
     from radp.training.data import open_samples
     from radp.training.loop import LoopConfig
-    from radp.zoo import open_split
 
     torch.set_num_threads(threads)
     initial = load_model(start_from) if start_from is not None else None
@@ -80,13 +94,130 @@ def train_base(
     held_out = open_samples(validation, scenes) if validation is not None else None
     if len(samples) < batch:
         raise BadInput(f"{data} holds {len(samples)} samples, fewer than one batch of {batch}")
-    drives = []
-    if closed_loop is not None:
-        split = open_split(closed_loop)
-        count = min(closed_loop_scenarios, len(split))
-        drives = [split[i * len(split) // count] for i in range(count)]
+    drives = _spread(closed_loop, closed_loop_scenarios)
     settings = {**asdict(config), "data": str(data), "samples": len(samples), "start_from": str(start_from or "")}
     folder = RunFolder.create(out, "train base", settings, seed, {"threads": threads})
     path = run(config, folder, samples, held_out, drives, initial, stop_after)
     print(path)
+    return 0
+
+
+def train_align(
+    base: str,
+    data: Path,
+    out: Path,
+    validation: Path | None = None,
+    closed_loop: str | None = None,
+    closed_loop_scenarios: int = 28,
+    steps: int = 2_000,
+    batch: int = 128,
+    lr: float = 2e-5,
+    strength: float = 0.004,
+    max_time: float = 1.0,
+    no_rules: bool = False,
+    no_normalisation: bool = False,
+    seed: int = 3407,
+    save_every: int = 100,
+    validate_every: int = 500,
+    threads: int = 2,
+    stop_after: int | None = None,
+) -> int:
+    """Align a planner with the driving rules through LoRA adapters; the defaults are the paper's.
+
+    Adapters are written to OUT/adapter in PEFT's own format, the scales of the rules to OUT/scales.json. The paper's
+    variants: --no-rules trains the adapters on the diffusion loss alone, --no-normalisation skips the scales.
+
+    Example:
+        radp train align --base diffusion-planner-mini --data runs/samples --out runs/radp
+
+    Args:
+        base: Packaged model, model folder or published .pth to align.
+        data: Samples made by `radp data samples`.
+        out: Run folder; the same command resumes it.
+        validation: Samples for the validation loss, of other road networks.
+        closed_loop: Split or store whose scenarios are driven while training.
+        closed_loop_scenarios: How many of these, spread evenly.
+        steps: Optimiser steps in all.
+        batch: Samples of a step, over all processes.
+        lr: Learning rate.
+        strength: Weight of the rules beside the diffusion loss (lambda in the paper).
+        max_time: Rules act on draws with a diffusion time up to this; 1 is all, as in the paper.
+        no_rules: Train the adapters without rules.
+        no_normalisation: Do not divide the costs by their running scales.
+        seed: Decides everything random.
+        save_every: Steps between checkpoints.
+        validate_every: Steps between validations.
+        threads: Torch threads of each process.
+        stop_after: Stop at this step as if interrupted.
+    """
+    import torch
+
+    from radp.attribution.online import RULE_SCENES
+    from radp.planners.diffusion import scene_config
+    from radp.planners.learned import load_planner_model
+    from radp.runs.folder import RunFolder
+    from radp.training.align import AlignConfig, paper_loop
+    from radp.training.align import train_align as run
+    from radp.training.data import open_samples
+    from radp.zoo import model_path
+
+    torch.set_num_threads(threads)
+    model = load_planner_model(model_path(base))
+    loop = replace(paper_loop(), steps=steps, batch=batch, lr=lr, seed=seed)
+    loop = replace(loop, save_every=save_every, validate_every=validate_every)
+    config = AlignConfig(
+        loop=loop, strength=strength, rules=not no_rules, normalise=not no_normalisation, max_time=max_time
+    )
+    scenes = scene_config(model)
+    samples, rule_samples = open_samples(data, scenes), open_samples(data, RULE_SCENES)
+    held_out = open_samples(validation, scenes) if validation is not None else None
+    settings = {**asdict(config), "base": base, "data": str(data), "samples": len(samples)}
+    folder = RunFolder.create(out, "train align", settings, seed, {"threads": threads})
+    drives = _spread(closed_loop, closed_loop_scenarios)
+    print(run(config, folder, model, samples, rule_samples, held_out, drives, stop_after))
+    return 0
+
+
+def train_head(
+    cache: Path,
+    out: Path,
+    validation: Path | None = None,
+    epochs: int = 50,
+    batch: int = 512,
+    lr: float = 1e-4,
+    heads: int = 6,
+    seed: int = 3407,
+    threads: int = 2,
+) -> int:
+    """Train the attribution head on a cache of teacher pressures; the defaults are the paper's.
+
+    Example:
+        radp train head --cache runs/cache-train --validation runs/cache-val --out runs/head
+
+    Args:
+        cache: Made by `radp cache`.
+        out: Run folder; the same command resumes it.
+        validation: A cache of other samples, of the same planner.
+        epochs: Passes over the cache.
+        batch: Samples of a step.
+        lr: Learning rate.
+        heads: Attention heads.
+        seed: Decides everything random.
+        threads: Torch threads.
+    """
+    import torch
+
+    from radp.attribution.cache import Cache
+    from radp.runs.folder import RunFolder
+    from radp.training.head import HeadTraining
+    from radp.training.head import train_head as run
+
+    torch.set_num_threads(threads)
+    config = HeadTraining(epochs=epochs, batch=batch, lr=lr, seed=seed)
+    train, held_out = Cache(cache), Cache(validation) if validation is not None else None
+    if held_out is not None and held_out.about["fingerprint"] != train.about["fingerprint"]:
+        raise BadInput(f"{validation} was made with another planner, other rules or another calibration than {cache}")
+    settings = {**asdict(config), "heads": heads, "cache": train.about}
+    folder = RunFolder.create(out, "train head", settings, seed, {"threads": threads})
+    print(run(config, folder, train, held_out, heads))
     return 0

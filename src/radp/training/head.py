@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import smooth_l1_loss, softplus
 
-from radp.attribution.cache import Cache, PlannerState
+from radp.attribution.cache import Cache
+from radp.attribution.states import PlannerState
 from radp.model.head import AttributionHead, HeadConfig, save_head
 from radp.runs.folder import RunFolder
 from radp.training.loop import LoopConfig, fit

@@ -1,0 +1,91 @@
+"""What a frozen planner has computed when its plan is ready, and what the teacher says about that plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from radp.attribution.calibration import Calibration
+from radp.attribution.teacher import Attribution, attribute
+from radp.model.features import plan_features
+from radp.model.network import DiffusionModel
+from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
+from radp.rules import RuleContext
+from radp.scene.samples import Samples
+from radp.scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class PlannerState:
+    """What the head sees of B plans: ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool."""
+
+    ego_token: torch.Tensor
+    features: torch.Tensor
+    scene: torch.Tensor
+    padded: torch.Tensor
+
+
+def planner_state(drawn: PlanSample, context: RuleContext) -> PlannerState:
+    """The head's inputs from a plan that was drawn anyway."""
+    plan = drawn.trajectories[:, 0, 0]
+    features = plan_features(plan, context.speed_now, context.accel_now)
+    return PlannerState(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)
+
+
+def explain_samples(
+    model: DiffusionModel,
+    scene: Scene,
+    rule_scene: Scene,
+    calibration: Calibration | None,
+    seeds: Sequence[int],
+) -> tuple[PlanSample, PlannerState, Attribution]:
+    """Plan B scenes with the noise of their seeds, and ask the teacher about the plans."""
+    drawn = sample_plans(model, scene, noise=noise_of_seeds(seeds, model))
+    joint = drawn.trajectories[:, 0]
+    context = RuleContext.from_scene(rule_scene, joint[:, 1:], horizon=joint.shape[2])
+    return drawn, planner_state(drawn, context), attribute(joint[:, 0], context, calibration=calibration)
+
+
+def compute_states(
+    model: DiffusionModel, scene: Scene, rule_scene: Scene, calibration: Calibration, seeds: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Plan B scenes and ask the teacher; arrays (B, ...) as they stand in the cache."""
+    drawn, state, why = explain_samples(model, scene, rule_scene, calibration, seeds)
+    return {
+        "tokens": drawn.tokens[:, 0].numpy().astype(np.float16),
+        "scene": state.scene.numpy().astype(np.float16),
+        "padded": state.padded.numpy(),
+        "features": state.features.numpy().astype(np.float32),
+        "plan": drawn.trajectories[:, 0, 0].numpy().astype(np.float32),
+        "pressure": why.pressure.numpy().astype(np.float32),
+        "cost": why.cost.numpy().astype(np.float32),
+    }
+
+
+def fit_calibration(
+    model: DiffusionModel,
+    samples: Samples,
+    rule_samples: Samples,
+    batches: int = 100,
+    batch: int = 64,
+    seed: int = 0,
+    about: dict[str, Any] | None = None,
+) -> Calibration:
+    """kappa from the planner's own plans on `batches` random batches of the training split."""
+    rows = np.random.default_rng([seed, 13]).permutation(len(samples))[: batches * batch]
+    gradients = []
+    for first in range(0, len(rows), batch):
+        chosen = rows[first : first + batch]
+        seeds = sample_seeds(seed, first, len(chosen))
+        _, _, why = explain_samples(model, samples.read(chosen), rule_samples.read(chosen), None, seeds)
+        gradients.append(why.gradient_norm.numpy())
+    return Calibration.fit(gradients, about)
+
+
+def sample_seeds(seed: int, position: int, count: int) -> list[int]:
+    """Seeds of the planner's noise for `count` samples from `position` on."""
+    return [int(s) >> 1 for s in np.random.SeedSequence([seed, position]).generate_state(count, np.uint64)]

@@ -188,6 +188,19 @@ def test_line_looks_ahead_for_lane_changes():
     assert (from_left[:, 1].diff() <= 1e-5).all() and from_left[-1, 1] == pytest.approx(-4.0)
 
 
+def test_line_takes_the_branch_that_leads_on():
+    """Block b forks from one lane; its first branch is a dead end, so the second is driven from the fork on."""
+    rows = [
+        lane("a", [(0, 0), (40, 0)], "a", ("b1", "b2")),
+        lane("b1", [(40, 0), (80, 0)], "b", index=1),
+        lane("b2", [(40, 0), (80, -4)], "b", ("c",), index=2),
+        lane("c", [(80, -4), (300, -4)], "c", **CONNECTOR),
+    ]
+    line = route_line(log(road(*rows), ego=(1.0, 0.0, 0.0), route=("a", "b", "c")))
+    on_branch = (line[:, 0] > 39) & (line[:, 0] < 79)
+    torch.testing.assert_close(line[on_branch, 1], (39.0 - line[on_branch, 0]) / 10, atol=1e-4, rtol=0)
+
+
 def test_lanes_that_run_against_the_ego_are_not_its_start():
     rows = [
         lane("there", [(0, 0), (100, 0)], "a", ("turn",)),

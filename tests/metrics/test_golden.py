@@ -31,23 +31,29 @@ class Case:
 
 
 def golden_cases() -> Iterator[Any]:
-    """Every drive in the folder, listed in golden.json or not."""
+    """Every drive that golden.json lists, and every other one in the folder."""
     listing = NUPLAN_GOLDEN / "golden.json"
     known = json.loads(listing.read_text())["cases"] if listing.exists() else {}
+    seen = set()
+    for name, entry in known.items():
+        drive = NUPLAN_GOLDEN / entry.get("rollout_file", entry.get("file", ""))
+        if entry["kind"] in ("rollout", "closed_loop"):
+            seen.add(drive)
+            yield pytest.param(_case(drive, entry), id=name)
     drives = [*NUPLAN_GOLDEN.glob("rollouts/*.json.gz"), *NUPLAN_GOLDEN.glob("closed_loop/*__*.json.gz")]
-    for path in sorted(drive for drive in drives if not drive.name.endswith(".result.json.gz")):
-        name = path.name.removesuffix(".json.gz")
-        result = path.with_name(f"{name}.result.json.gz")
-        scenario = path.with_name(f"{name.split('__')[0]}.scenario.json.gz")
-        yield pytest.param(
-            Case(
-                path, result if result.exists() else None, scenario if scenario.exists() else None, known.get(name, {})
-            ),
-            id=name,
-        )
+    for drive in sorted(set(drives) - seen):
+        if not drive.name.endswith(".result.json.gz"):
+            yield pytest.param(_case(drive, {}), id=drive.name.removesuffix(".json.gz"))
     for path in sorted(NUPLAN_GOLDEN.glob("files/*/expected.json.gz")):
         for run, expected in known.get(path.parent.name, {}).get("runs", {}).items():
             yield pytest.param(Case(path, None, None, expected, run), id=f"{path.parent.name}-{run}")
+
+
+def _case(drive: Path, entry: dict[str, Any]) -> Case:
+    name = drive.name.removesuffix(".json.gz")
+    result = NUPLAN_GOLDEN / entry.get("result_file", drive.with_name(f"{name}.result.json.gz"))
+    scenario = NUPLAN_GOLDEN / entry.get("scenario_file", drive.with_name(f"{name.split('__')[0]}.scenario.json.gz"))
+    return Case(drive, result if result.exists() else None, scenario if scenario.exists() else None, entry)
 
 
 CASES = list(golden_cases()) or [pytest.param(None, marks=pytest.mark.skip(reason="skipped: no shared data"))]

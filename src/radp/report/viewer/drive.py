@@ -1,0 +1,143 @@
+"""One drive as page data: what was driven, planned, pressed and risked, in small arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from radp.evaluation.endpoints import ENDPOINTS
+from radp.evaluation.risk import severities
+from radp.geometry.frames import heading_vector, points_from_frame
+from radp.metrics.card import score_card
+from radp.metrics.drive import box_centers
+from radp.metrics.score import ScenarioScore, evaluate
+from radp.report.viewer.explain import Explanation, scene_tracks
+from radp.report.viewer.pack import MISSING, Grid, angles, pack, whole_numbers
+from radp.report.viewer.words import card_rows, harmless_rows
+from radp.scenario import Box, Ego
+from radp.sim.rollout import Rollout
+
+SPEED_STEP = 0.01  # m/s
+PLAN_POINTS = 40  # of each plan, at most
+
+
+@dataclass(frozen=True)
+class Told:
+    """A drive with everything that a page says about it."""
+
+    rollout: Rollout
+    score: ScenarioScore
+    card: dict[str, Any]
+    explanation: Explanation | None
+    events: np.ndarray  # (S,) uint8: bit i = the severity of endpoint i is above its threshold
+
+    @classmethod
+    def of(cls, rollout: Rollout, explanation: Explanation | None) -> Told:
+        score = evaluate(rollout)
+        return cls(rollout, score, score_card(score), explanation, risk_events(rollout, score))
+
+
+def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
+    """(S,) uint8, bit i = endpoint i happens in this sample, from executed states alone."""
+    severity, out = severities(rollout, score), np.zeros(len(rollout.time_us), dtype=np.uint8)
+    for bit, endpoint in enumerate(ENDPOINTS):
+        out |= (np.nan_to_num(severity[endpoint.name], nan=-np.inf) > endpoint.threshold).astype(np.uint8) << bit
+    return out
+
+
+def drive_data(told: Told, grid: Grid, reach: float) -> dict[str, Any]:
+    """JSON-ready. S samples; tracks that never come within `reach` metres of the ego are left out."""
+    rollout, card = told.rollout, told.card
+    ego = rollout.ego
+    tracks = near_tracks(rollout, reach)
+    seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
+    motion = np.stack((ego[:, Ego.VX], ego[:, Ego.AX]), -1)
+    data = {
+        "planner": rollout.planner,
+        "agents": rollout.agent_mode,
+        "failure": rollout.failure,
+        "score": card["score"],
+        "card": card_rows(card),
+        "harmless": harmless_rows(card),
+        "samples": len(ego),
+        "time": pack(seconds.astype(np.float32)),
+        "ego": {
+            "xy": pack(grid.positions(box_centers(ego))),
+            "axle": pack(grid.positions(ego[:, : Ego.HEADING])),
+            "heading": pack(angles(ego[:, Ego.HEADING])),
+            "motion": pack(whole_numbers(motion, SPEED_STEP)),
+        },
+        "tracks": _tracks(rollout, tracks, grid),
+        "events": pack(told.events),
+    }
+    if rollout.plans is not None:
+        data["plans"] = _plans(rollout, rollout.plans, grid)
+    if rollout.predictions is not None:
+        data["forecasts"] = _forecasts(rollout, rollout.predictions, tracks, grid)
+    if told.explanation is not None:
+        why = told.explanation
+        shares = np.round(255 * why.share[:, tracks]).clip(0, 255).astype(np.uint8)
+        data["why"] = {"pressure": pack(why.pressure.astype(np.float32)), "share": pack(shares)}
+    return data
+
+
+def near_tracks(rollout: Rollout, reach: float) -> np.ndarray:
+    """(A',) tracks that come within `reach` metres of the ego at some time."""
+    gap = np.linalg.norm(rollout.agents.state[..., :2] - box_centers(rollout.ego)[None], axis=-1)
+    return np.flatnonzero((rollout.agents.valid & (gap <= reach)).any(1))
+
+
+def _tracks(rollout: Rollout, chosen: np.ndarray, grid: Grid) -> dict[str, Any]:
+    """Each track from its first to its last known sample; gaps between are MISSING."""
+    agents, spans, poses, headings, speeds = rollout.agents, [], [], [], []
+    for i in chosen:
+        known = np.flatnonzero(agents.valid[i])
+        span = slice(int(known[0]), int(known[-1]) + 1)
+        valid, state = agents.valid[i, span, None], agents.state[i, span]
+        seen = np.where(valid, state, np.nan)
+        spans.append((span.start, span.stop - span.start))
+        poses.append(grid.positions(seen[:, : Box.HEADING]))
+        headings.append(angles(seen[:, Box.HEADING]))
+        speeds.append(whole_numbers(np.hypot(seen[:, Box.VX], seen[:, Box.VY]), SPEED_STEP))
+    empty = np.zeros(0, dtype=np.int16)
+    return {
+        "id": [agents.ids[i] for i in chosen],
+        "type": [int(agents.type[i]) for i in chosen],
+        "size": [[round(float(side), 2) for side in agents.size[i, :2]] for i in chosen],
+        "span": spans,
+        "xy": pack(np.concatenate(poses) if poses else empty),
+        "heading": pack(np.concatenate(headings) if headings else empty),
+        "speed": pack(np.concatenate(speeds) if speeds else empty),
+    }
+
+
+def to_world(ego: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """points (K, ..., 2) in the ego frames of the first K states -> world, same shape."""
+    poses = torch.from_numpy(ego[: len(points), : Ego.VX]).reshape(len(points), *(1,) * (points.ndim - 2), 3)
+    frames = torch.cat((poses[..., :2], heading_vector(poses[..., 2])), -1)
+    return points_from_frame(torch.from_numpy(points).double(), frames).numpy()
+
+
+def _plans(rollout: Rollout, plans: np.ndarray, grid: Grid) -> dict[str, Any]:
+    """Plans (K, H, 4), thinned; every = steps of 0.1 s between the points that are kept, the last of them included."""
+    every = -(-plans.shape[1] // PLAN_POINTS)
+    thin = plans[:, every - 1 :: every, :2]
+    return {"points": thin.shape[1], "every": every, "xy": pack(grid.positions(to_world(rollout.ego, thin)))}
+
+
+def _forecasts(rollout: Rollout, predictions: np.ndarray, chosen: np.ndarray, grid: Grid) -> dict[str, Any]:
+    """Forecasts (K, N, P, 2) with the position in `chosen` of the track that each is about (MISSING: nobody)."""
+    tracks = scene_tracks(rollout, len(predictions))[:, : predictions.shape[1]]
+    places = np.full(len(rollout.agents) + 1, MISSING, dtype=np.int16)
+    places[chosen] = np.arange(len(chosen))
+    about = np.full(predictions.shape[:2], MISSING, dtype=np.int16)
+    about[:, : tracks.shape[1]] = np.where(tracks >= 0, places[tracks], MISSING)
+    return {
+        "rows": predictions.shape[1],
+        "points": predictions.shape[2],
+        "track": pack(about),
+        "xy": pack(grid.positions(to_world(rollout.ego, predictions))),
+    }

@@ -1,0 +1,105 @@
+"""Pressures of a drive that is over: those it was driven with, or the teacher's, computed from the plans it kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from radp.attribution import attribute
+from radp.attribution.calibration import Calibration
+from radp.attribution.online import RULE_SCENES
+from radp.rules import default_rules
+from radp.scenario import Ego
+from radp.scene.agents import NOBODY, nearest_objects, thin_out
+from radp.scene.builder import Moment, ego_state, empty_arrays, fill, to_scene
+from radp.scene.observation import HISTORY
+from radp.scene.route_lanes import corrected_blocks
+from radp.scene.scene import Scene
+from radp.sim.rollout import Rollout
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """K samples of a drive (fewer than it has where it failed), M rules, A tracks."""
+
+    rules: tuple[str, ...]
+    pressure: np.ndarray  # (K, M)
+    share: np.ndarray  # (K, A) share of each track in the collision pressure
+
+
+def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> Explanation | None:
+    """What the drive was told with its plans; where that is missing, the exact teacher's. None without plans."""
+    pressure, share = rollout.pressures, rollout.agent_shares
+    names = tuple(rule.name for rule in default_rules())
+    if pressure is not None and pressure.shape[1] != len(names):
+        return None  # pressures of rules that nobody named
+    if pressure is None or share is None:
+        if rollout.plans is None:
+            return None
+        told = _teach(rollout, rollout.plans, calibration)
+        pressure, share = (told[0] if pressure is None else pressure), told[1]
+    tracks = scene_tracks(rollout, len(share))
+    return Explanation(names, pressure, _by_track(share, tracks, len(rollout.agents)))
+
+
+def scene_tracks(rollout: Rollout, samples: int) -> np.ndarray:
+    """(samples, N) the track that each object of a scene is, in the order of scenes; -1 where there is none."""
+    agents, static = RULE_SCENES.agents, RULE_SCENES.static_objects
+    out = np.full((samples, agents + static), NOBODY, dtype=np.int64)
+    tracks, types = rollout.agents, rollout.agents.type
+    for s in range(samples):
+        pose, states = rollout.ego[s, : Ego.HEADING + 1], np.ascontiguousarray(tracks.state[:, s])
+        valid = np.ascontiguousarray(tracks.valid[:, s])
+        moving = thin_out(
+            nearest_objects(states, valid, types, False, NOBODY, pose), types, agents, RULE_SCENES.walkers
+        )
+        standing = nearest_objects(states, valid, types, True, NOBODY, pose)[:static]
+        out[s, : len(moving)], out[s, agents : agents + len(standing)] = moving, standing
+    return out
+
+
+def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:
+    """share (K, N) of the objects of scenes -> (K, count) of tracks."""
+    out = np.zeros((len(share), count), dtype=np.float32)
+    width = min(share.shape[1], tracks.shape[1])
+    sample, row = np.nonzero(tracks[:, :width] >= 0)
+    out[sample, tracks[sample, row]] = share[sample, row]
+    return out
+
+
+def _teach(rollout: Rollout, plans: np.ndarray, calibration: Calibration | None) -> tuple[np.ndarray, np.ndarray]:
+    """plans (K, H, 4) -> pressures (K, M), shares (K, N); everybody else keeps their velocity."""
+    told = attribute(torch.from_numpy(plans), scenes_of_drive(rollout, len(plans)), calibration=calibration)
+    return told.pressure.numpy(), told.agent_share.numpy()
+
+
+def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
+    """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them."""
+    scenario, start = rollout.scenario, rollout.scenario.start
+    known = min(HISTORY - 1, start)
+    position = {name: i for i, name in enumerate(scenario.tracks.ids)}
+    same = [position[name] for name in rollout.agents.ids]
+    past = slice(start - known, start)
+    states = np.concatenate((scenario.tracks.state[same, past], rollout.agents.state), 1).swapaxes(0, 1)
+    valid = np.concatenate((scenario.tracks.valid[same, past], rollout.agents.valid), 1).T
+    ego = np.concatenate((scenario.ego[past], rollout.ego))
+    arrays = empty_arrays(samples, RULE_SCENES)
+    for s in range(samples):
+        now = known + s
+        window, pose = slice(max(0, now + 1 - HISTORY), now + 1), np.ascontiguousarray(ego[now, : Ego.HEADING + 1])
+        moment = Moment(
+            road_map=scenario.map,
+            pose=pose,
+            states=np.ascontiguousarray(states[window]),
+            valid=np.ascontiguousarray(valid[window]),
+            types=rollout.agents.type,
+            sizes=rollout.agents.size,
+            light_lanes=scenario.lights.lane,
+            light_states=scenario.lights.state[start + s],
+            route=corrected_blocks(scenario.map, scenario.route, pose),
+        )
+        fill(arrays, s, moment, RULE_SCENES)
+        arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])
+    return to_scene(arrays)

@@ -1,0 +1,76 @@
+"""The page of one scenario: its road and one or two drives through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from radp.evaluation.endpoints import ENDPOINTS
+from radp.metrics.drive import box_centers
+from radp.report.viewer.drive import Told, drive_data
+from radp.report.viewer.pack import ANGLE_STEP, Grid, pack
+from radp.report.viewer.page import render
+from radp.report.viewer.road import RoadPicture, crop_road
+from radp.report.viewer.words import RISKS, kind_words
+from radp.rules import default_rules
+from radp.scenario import PACIFICA, ObjectType, Scenario
+
+MOST_BYTES = 2_000_000  # of a page
+REACHES = (120.0, 90.0, 60.0, 40.0, 25.0, 15.0)  # m around the drive that are shown; the first that fits
+GRID_MARGIN = 350.0  # m around the drive that plans and forecasts may reach
+STYLES, SCRIPTS = (
+    ("base.css", "scenario.css"),
+    ("theme.js", "decode.js", "player.js", "scene.js", "curves.js", "card.js", "scenario.js"),
+)
+
+
+def scenario_page(drives: Sequence[Told], links: dict[str, str | None], calibrated: bool) -> tuple[str, RoadPicture]:
+    """HTML of at most 2 MB, and the road that it shows. `links`: names of the pages before and after, and the start."""
+    scenario = drives[0].rollout.scenario
+    paths = [told.rollout.ego[:, :2] for told in drives]
+    title = f"{kind_words(scenario.kind)} · {scenario.token}"
+    for reach in REACHES:
+        road = crop_road(scenario, paths, reach)
+        data = page_data(drives, road, reach, calibrated)
+        page = render("scenario.html", title, {**data, "links": links}, STYLES, SCRIPTS)
+        if len(page.encode()) <= MOST_BYTES:
+            break
+    return page, road
+
+
+def page_data(drives: Sequence[Told], road: RoadPicture, reach: float, calibrated: bool) -> dict[str, Any]:
+    """Everything the scripts need, JSON-ready."""
+    scenario = drives[0].rollout.scenario
+    samples = max(len(told.rollout.ego) for told in drives)
+    expert = scenario.ego[scenario.start : scenario.start + samples]
+    points = np.concatenate([expert[:, :2], *(told.rollout.ego[:, :2] for told in drives)])
+    grid = Grid.around(points, GRID_MARGIN)
+    return {
+        "token": scenario.token,
+        "kind": kind_words(scenario.kind),
+        "source": scenario.source,
+        "step": grid.step,
+        "angle": ANGLE_STEP,
+        "samples": samples,
+        "car": [PACIFICA.length, PACIFICA.width],
+        "types": [kind.name.lower().replace("_", " ") for kind in ObjectType],
+        "rules": [{"name": rule.name, "describes": rule.describes} for rule in default_rules()],
+        "risks": [{"name": e.name, "rule": e.channel, "words": RISKS[e.name]} for e in ENDPOINTS],
+        "calibrated": calibrated,
+        "road": _road(scenario, road, samples, grid),
+        "expert": pack(grid.positions(box_centers(expert))),
+        "goal": None if scenario.goal is None else grid.positions(scenario.goal[:2]).tolist(),
+        "drives": [drive_data(told, grid, reach) for told in drives],
+    }
+
+
+def _road(scenario: Scenario, road: RoadPicture, samples: int, grid: Grid) -> dict[str, Any]:
+    window = slice(scenario.start, scenario.start + samples)
+    lines = ("road", "route", "crosswalks", "stop_lines", "edges", "dividers", "connectors")
+    return {
+        **{name: grid.pack_lines(getattr(road, name)) for name in lines},
+        "bars": pack(grid.positions(road.light_bars.reshape(-1, 2))),
+        "lights": pack(scenario.lights.state[window][:, road.light_columns]),
+    }

@@ -1,0 +1,196 @@
+"""The pages of a run, or of two runs side by side: index.html and one page per scenario."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radp.attribution.calibration import Calibration
+from radp.attribution.online import calibration_of
+from radp.evaluation.closed_loop import Run
+from radp.report.viewer.drive import Told
+from radp.report.viewer.explain import explain_drive
+from radp.report.viewer.page import render
+from radp.report.viewer.scenario_page import scenario_page
+from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
+from radp.report.viewer.words import SHORT, TITLES, kind_words
+from radp.rules import default_rules
+from radp.runs import Progress, write_atomically, write_json_atomically
+from radp.runs.errors import BadInput
+from radp.scenario import Scenario
+from radp.version import __version__
+
+INDEX, LIST = "index.html", "pages.json"
+FORMAT = "radp-view"
+STYLES, SCRIPTS = ("base.css", "index.css"), ("theme.js", "index.js")
+
+
+@dataclass(frozen=True)
+class Site:
+    """What was written: the start page, and the page of each token."""
+
+    index: Path
+    pages: dict[str, Path]
+    rows: list[dict[str, Any]]  # as the start page lists them
+
+
+def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, tokens: Sequence[str] = ()) -> Site:
+    """Pages of one run, or of two in lock step, into `out`; pages that an earlier call wrote there are replaced.
+
+    Scenarios are those of the first run, at most `limit`, and only `tokens` where some are given.
+    """
+    out = Path(out)
+    chosen = choose(runs, limit, tokens)
+    _clear(out)
+    calibrations = [_calibration(run) for run in runs]
+    names = [page_name(i, one.token) for i, one in enumerate(chosen)]
+    write_json_atomically(out / LIST, {"format": FORMAT, "files": [*names, INDEX]})
+    rows = []
+    with Progress("pages", len(chosen)) as progress:
+        for i, one in enumerate(chosen):
+            links = {
+                "index": INDEX,
+                "before": names[i - 1] if i else None,
+                "after": names[i + 1] if i + 1 < len(names) else None,
+            }
+            scenario = runs[0].split[one.position]
+            told = [tell(runs[k], scenario, calibrations[k]) for k in one.driven]
+            calibrated = all(calibrations[k] is not None for k in one.driven)
+            page, road = scenario_page(told, links, calibrated)
+            write_atomically(out / names[i], page.encode())
+            rows.append({"page": names[i], **_row(told, one.driven, len(runs)), "thumb": _thumb(told, road.road)})
+            progress.advance()
+    write_atomically(out / INDEX, index_page(runs, rows).encode())
+    return Site(out / INDEX, {one.token: out / name for one, name in zip(chosen, names)}, rows)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A scenario to show: its place in the split, and the runs that drove it."""
+
+    position: int
+    token: str
+    driven: list[int]
+
+
+def write_films(runs: Sequence[Run], site: Site, suffixes: Sequence[str]) -> list[Path]:
+    """A film (.gif or .mp4) of each scenario of the site, beside its page."""
+    from radp.report.viewer.film import write_film  # matplotlib is slow to import
+
+    films = []
+    for one in choose(runs, None, tuple(site.pages)) if suffixes else ():
+        scenario = runs[0].split[one.position]
+        told = [tell(runs[k], scenario, _calibration(runs[k])) for k in one.driven]
+        for suffix in suffixes:
+            films.append(site.pages[one.token].with_suffix(suffix))
+            write_film(told, films[-1])
+    return films
+
+
+def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> list[Chosen]:
+    """Scenarios to show, in the order of the split."""
+    driven = [run.store.tokens() for run in runs]
+    unknown = [token for token in tokens if token not in driven[0]]
+    if unknown:
+        raise BadInput(f"{runs[0].folder.path} holds no drive of scenario {unknown[0]!r}")
+    wanted = set(tokens) or driven[0]
+    if len(runs) > 1 and not wanted & driven[1]:
+        raise BadInput(f"{runs[0].folder.path} and {runs[1].folder.path} have no scenario in common")
+    found = [
+        Chosen(position, token, [k for k, known in enumerate(driven) if token in known])
+        for position, token in enumerate(runs[0].split.tokens())
+        if token in wanted and token in driven[0]
+    ]
+    if not found:
+        raise BadInput(f"{runs[0].folder.path} holds no drives yet")
+    return found[:limit]
+
+
+def tell(run: Run, scenario: Scenario, calibration: Calibration | None) -> Told:
+    """The drive of a scenario with its score, its risks and, where plans were kept, its pressures."""
+    rollout = run.store.read(scenario)
+    return Told.of(rollout, explain_drive(rollout, calibration))
+
+
+def page_name(position: int, token: str) -> str:
+    """A file name that is safe everywhere and unique by its number; the token in it is for people."""
+    return f"{position + 1:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '-', token)[:60].strip('-')}.html"
+
+
+def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> str:
+    """The start page."""
+    data = {
+        "version": __version__,
+        "runs": [_run_words(run) for run in runs],
+        "metrics": [{"name": name, "short": SHORT[name], "title": TITLES[name]} for name in TITLES],
+        "rules": [{"name": rule.name, "describes": rule.describes} for rule in default_rules()],
+        "thumb": [WIDTH, HEIGHT],
+        "rows": list(rows),
+    }
+    title = " and ".join(run.job.planner for run in runs)
+    return render("index.html", f"radp · {title}", data, STYLES, SCRIPTS)
+
+
+def _calibration(run: Run) -> Calibration | None:
+    return calibration_of(None, run.job.planner)
+
+
+def _run_words(run: Run) -> dict[str, Any]:
+    settings = run.job
+    return {
+        "folder": str(run.folder.path),
+        "planner": settings.planner,
+        "scenarios": Path(settings.scenarios).name,
+        "agents": settings.options.agents,
+        "seed": settings.options.seed,
+    }
+
+
+def _row(told: Sequence[Told], driven: Sequence[int], runs: int) -> dict[str, Any]:
+    """What the start page says about a scenario; drives: one entry per run, None where it was not driven."""
+    scenario = told[0].rollout.scenario
+    drives: list[dict[str, Any] | None] = [None] * runs
+    for k, one in zip(driven, told):
+        card, why = one.card, one.explanation
+        drives[k] = {
+            "score": card["score"],
+            "failure": card["failure"],
+            "metrics": [card["metrics"][name]["value"] for name in TITLES],
+            "pressures": None if why is None else [round(float(p), 4) for p in _peaks(why.pressure)],
+            "risky": int((one.events > 0).sum()),
+        }
+    return {"token": scenario.token, "kind": kind_words(scenario.kind), "drives": drives}
+
+
+def _peaks(pressure: np.ndarray) -> np.ndarray:
+    """(K, M) -> (M,) highest pressure of each rule."""
+    return pressure.max(0) if len(pressure) else np.zeros(pressure.shape[1])
+
+
+def _thumb(told: Sequence[Told], road: Sequence[np.ndarray]) -> dict[str, object]:
+    return thumbnail(road, [one.rollout.ego[:, :2] for one in told])
+
+
+def _clear(out: Path) -> None:
+    """Make the folder, or remove the pages that an earlier call left in it; a folder of something else is refused."""
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out} is a file; expected a folder for the pages")
+    out.mkdir(parents=True, exist_ok=True)
+    if not (out / LIST).exists():
+        if (out / INDEX).exists():
+            raise BadInput(f"{out} holds an {INDEX} that radp view did not write; choose another folder")
+        return
+    try:
+        written = json.loads((out / LIST).read_bytes())
+        files = written["files"] if written["format"] == FORMAT else []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{out / LIST} is not a readable list of pages ({error}); choose another folder") from None
+    for name in files:
+        if re.fullmatch(r"[A-Za-z0-9_-]+\.html", name):
+            (out / name).unlink(missing_ok=True)

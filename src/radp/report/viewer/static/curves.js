@@ -1,0 +1,195 @@
+"use strict";
+// Pressures over time, one row a rule, with what really happened marked under each row and one cursor through all.
+// Pressures below LEAST_TOP are nothing to speak of, and are not stretched over a whole row.
+const LABEL_WIDTH = 112, VALUE_WIDTH = 62, AXIS_HEIGHT = 18, STRIP = 5, LEAST_TOP = 0.05;
+
+class Curves {
+  constructor(canvas, drives, page, player) {
+    Object.assign(this, { canvas, drives, page, player, rules: page.rules, context: canvas.getContext("2d") });
+    this.common = page.calibrated;
+    this.shown = drives.map(() => true);
+    this.hover = null;
+    this.peaks = this.rules.map((_, rule) => Math.max(LEAST_TOP, ...drives.map((drive) => this.#peak(drive, rule))));
+    this.readColors();
+    this.#listen();
+  }
+
+  #peak(drive, rule) {
+    let top = 0;
+    for (let frame = 0; frame < (drive.explained ?? 0); frame++) top = Math.max(top, drive.pressureOf(rule, frame, this.rules.length));
+    return top;
+  }
+
+  readColors() {
+    this.color = Object.fromEntries(["panel", "ink", "muted", "line", "ego-a", "ego-b", "pressure"].map((n) => [n, theme.color(n)]));
+    this.rowColor = this.rules.map(({ name }) => theme.color(`rule-${name}`) || theme.color("ink"));
+  }
+
+  get left() { return LABEL_WIDTH; }
+  get right() { return this.canvas.clientWidth - VALUE_WIDTH; }
+  get rowHeight() { return (this.canvas.clientHeight - AXIS_HEIGHT) / this.rules.length; }
+  x(time) { return this.left + (this.right - this.left) * (this.player.last ? time / this.player.last : 0); }
+  timeAt(x) { return ((x - this.left) / (this.right - this.left)) * this.player.last; }
+  top(rule) { return this.common ? Math.max(...this.peaks) : this.peaks[rule]; }
+
+  #listen() {
+    const place = (event) => event.clientX - this.canvas.getBoundingClientRect().left;
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.canvas.setPointerCapture(event.pointerId);
+      this.dragging = true;
+      this.player.seek(Math.round(this.timeAt(place(event))));
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      const x = place(event);
+      this.hover = x >= this.left && x <= this.right ? { x, y: event.offsetY } : null;
+      if (this.dragging) this.player.seek(Math.round(this.timeAt(x)));
+      this.player.refresh();
+    });
+    const end = () => { this.dragging = false; };
+    this.canvas.addEventListener("pointerup", end);
+    this.canvas.addEventListener("pointercancel", end);
+    this.canvas.addEventListener("pointerleave", () => { this.hover = null; this.player.refresh(); });
+  }
+
+  draw() {
+    const ratio = devicePixelRatio || 1, c = this.context, width = this.canvas.clientWidth, height = this.canvas.clientHeight;
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.clearRect(0, 0, width, height);
+    c.textBaseline = "middle";
+    this.#drawAxis();
+    this.rules.forEach((_, rule) => this.#drawRow(rule));
+    this.#drawCursor();
+  }
+
+  #drawAxis() {
+    const c = this.context, bottom = this.rowHeight * this.rules.length, seconds = this.player.last / this.player.rate;
+    const every = [0.5, 1, 2, 5, 10, 20, 60].find((step) => seconds / step <= 16) ?? 120;
+    c.font = "11px system-ui, sans-serif";
+    c.textAlign = "center";
+    for (let t = 0; t <= seconds + 1e-6; t += every) {
+      const x = this.x(t * this.player.rate);
+      c.fillStyle = this.color.line;
+      c.fillRect(x, 0, 1, bottom);
+      c.fillStyle = this.color.muted;
+      c.fillText(`${+t.toFixed(1)}${t === 0 ? " s" : ""}`, x, bottom + AXIS_HEIGHT / 2 + 1);
+    }
+  }
+
+  #drawRow(rule) {
+    const c = this.context, y0 = rule * this.rowHeight, base = y0 + this.rowHeight - STRIP - 3;
+    c.fillStyle = this.color.line;
+    c.fillRect(this.left, Math.round(base), this.right - this.left, 1);
+    c.font = "600 12px system-ui, sans-serif";
+    c.textAlign = "left";
+    c.fillStyle = this.color.ink;
+    c.fillText(this.rules[rule].name, 24, y0 + this.rowHeight / 2);
+    c.font = "9.5px system-ui, sans-serif";
+    c.textAlign = "right";
+    c.fillStyle = this.color.muted;
+    c.fillText(this.top(rule).toPrecision(2), this.left - 4, y0 + 8);
+    c.fillStyle = this.rowColor[rule];
+    c.beginPath();
+    c.roundRect(8, y0 + this.rowHeight / 2 - 5, 10, 10, 3);
+    c.fill();
+    this.drives.forEach((drive, i) => {
+      if (!this.shown[i]) return;
+      this.#drawCurve(drive, rule, base, y0 + 4, i);
+      this.#drawEvents(drive, rule, base + 2, i);
+    });
+    this.#drawValue(rule, y0 + this.rowHeight / 2);
+  }
+
+  #drawCurve(drive, rule, base, ceiling, i) {
+    const c = this.context, top = this.top(rule), count = drive.explained ?? 0, first = !this.shown[0] || i === 0;
+    if (!count) return;
+    c.beginPath();
+    for (let frame = 0; frame < count; frame++) {
+      const value = drive.pressureOf(rule, frame, this.rules.length);
+      c.lineTo(this.x(frame), base - (base - ceiling) * Math.min(1, value / top));
+    }
+    c.strokeStyle = first ? this.rowColor[rule] : this.color.ink;
+    c.lineWidth = first ? 1.6 : 1.2;
+    c.setLineDash(first ? [] : [3, 3]);
+    c.stroke();
+    c.setLineDash([]);
+    if (!first) return;
+    c.lineTo(this.x(count - 1), base);
+    c.lineTo(this.x(0), base);
+    c.globalAlpha = 0.22;
+    c.fillStyle = this.rowColor[rule];
+    c.fill();
+    c.globalAlpha = 1;
+  }
+
+  // Marks under the curve where a risk of this rule happened, from the executed states.
+  #drawEvents(drive, rule, y, i) {
+    const c = this.context, two = this.shown.filter(Boolean).length > 1, height = two ? STRIP / 2 - 0.25 : STRIP;
+    const name = this.rules[rule].name, top = two && i === 1 ? y + STRIP / 2 + 0.25 : y;
+    c.fillStyle = two ? this.color[i === 0 ? "ego-a" : "ego-b"] : this.color.ink;
+    this.page.risks.forEach((risk, bit) => {
+      if (risk.rule !== name) return;
+      for (let frame = 0; frame < drive.samples; frame++) {
+        if (!drive.happens(bit, frame)) continue;
+        let end = frame;
+        while (end + 1 < drive.samples && drive.happens(bit, end + 1)) end++;
+        const from = Math.max(this.x(frame - 0.5), this.left), to = Math.min(this.x(end + 0.5), this.right);
+        c.fillRect(from, top, Math.max(2, to - from), height);
+        frame = end;
+      }
+    });
+  }
+
+  #drawValue(rule, y) {
+    const c = this.context, known = this.drives.filter((drive, i) => this.shown[i] && drive.explained);
+    const values = known.map((drive) => drive.pressureOf(rule, this.player.frame, this.rules.length));
+    c.font = "11px ui-monospace, monospace";
+    c.textAlign = "right";
+    c.fillStyle = this.color.ink;
+    const text = values.map((value) => (Number.isNaN(value) ? "–" : value.toFixed(2)));
+    text.forEach((value, i) => {
+      const at = y + (i - (text.length - 1) / 2) * 12;
+      c.fillText(value, this.canvas.clientWidth - 10, at);
+      if (text.length < 2) return;
+      c.save();
+      c.fillStyle = this.color[i === 0 ? "ego-a" : "ego-b"];
+      c.fillRect(this.canvas.clientWidth - 6, at - 5, 3, 10);
+      c.restore();
+    });
+  }
+
+  #drawCursor() {
+    const c = this.context, bottom = this.rowHeight * this.rules.length, x = this.x(this.player.time);
+    if (this.hover && !this.dragging) {
+      c.fillStyle = this.color.muted;
+      c.globalAlpha = 0.5;
+      c.fillRect(this.hover.x, 0, 1, bottom);
+      c.globalAlpha = 1;
+    }
+    c.fillStyle = this.color.ink;
+    c.fillRect(x - 0.75, 0, 1.5, bottom + 3);
+    c.beginPath();
+    c.moveTo(x - 5, bottom + 9);
+    c.lineTo(x + 5, bottom + 9);
+    c.lineTo(x, bottom + 2);
+    c.fill();
+  }
+
+  // What is under the pointer, in words: the rule's pressure and the risks of that moment.
+  words() {
+    if (!this.hover) return null;
+    const rule = Math.floor(this.hover.y / this.rowHeight);
+    if (rule >= this.rules.length) return null;
+    const frame = Math.round(this.timeAt(this.hover.x)), { name, describes } = this.rules[rule];
+    const lines = [`${name} at ${(frame / this.player.rate).toFixed(1)} s: pressure on the plan's ${describes}`];
+    this.drives.forEach((drive, i) => {
+      if (!this.shown[i]) return;
+      const value = drive.pressureOf(rule, frame, this.rules.length), who = this.drives.length > 1 ? `${drive.planner}: ` : "";
+      const risks = this.page.risks.filter((risk, bit) => risk.rule === name && drive.happens(bit, frame));
+      lines.push(`${who}${Number.isNaN(value) ? "no pressure known" : value.toFixed(3)}`);
+      for (const risk of risks) lines.push(`${who}happened: ${risk.words}`);
+    });
+    return lines;
+  }
+}

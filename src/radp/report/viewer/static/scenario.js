@@ -1,0 +1,279 @@
+"use strict";
+// The page of a scenario: joins clock, top views, curves and card. `viewer` is there for tests and the curious.
+const viewer = (() => {
+  const page = readData(), find = (id) => document.getElementById(id);
+  const drives = page.drives.map((drive) => new Drive(drive, page));
+  const longest = drives.reduce((a, b) => (b.samples > a.samples ? b : a));
+  const player = new Player(page.samples, longest.time[longest.samples - 1]);
+  const camera = new Camera(), road = unpackRoad(page.road, page.step);
+  const views = drives.map(makeView);
+  const curves = new Curves(find("curves"), drives, page, player);
+  const card = new Card(find("card"), drives, (frame) => { player.pause(); player.seek(frame); });
+  const SPEEDS = [0.25, 0.5, 1, 2, 4];
+
+  function makeView(drive, i) {
+    const canvas = element("canvas", { "aria-label": `Top view of ${drive.planner}` });
+    const name = element("div", { className: "badge" }, ...(drives.length > 1 ? [element("span", { text: "AB"[i], className: `letter ${"ab"[i]}` })] : []),
+      element("b", { text: drive.planner }), element("span", { text: `score ${(100 * drive.score).toFixed(1)}` }));
+    const speed = element("b"), note = element("small"), loud = element("div", { className: "loud", hidden: "" });
+    const box = element("div", { className: "view" }, canvas, name, element("div", { className: "dial" }, speed, note), loud);
+    find("views").append(box);
+    const view = new SceneView(canvas, drive, page, camera, "ab"[i]);
+    Object.assign(view, { box, speed, note, loud });
+    listenToCanvas(view);
+    return view;
+  }
+
+  // Pan, zoom, hover. Both views share the camera.
+  function listenToCanvas(view) {
+    const { canvas } = view;
+    let grabbed = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      grabbed = [event.offsetX, event.offsetY];
+      canvas.classList.add("dragged");
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (grabbed) pan(view, grabbed, [event.offsetX, event.offsetY]);
+      if (grabbed) grabbed = [event.offsetX, event.offsetY];
+      view.hovered = grabbed ? null : view.pick(event.offsetX, event.offsetY, player.time);
+      tip(view.hovered === null ? null : trackWords(view, view.hovered), event);
+      player.refresh();
+    });
+    const release = () => { grabbed = null; canvas.classList.remove("dragged"); };
+    canvas.addEventListener("pointerup", release);
+    canvas.addEventListener("pointercancel", release);
+    canvas.addEventListener("pointerleave", () => { view.hovered = null; tip(null); player.refresh(); });
+    canvas.addEventListener("dblclick", () => setFollow(true));
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      zoomAt(view, Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
+    }, { passive: false });
+  }
+
+  function pan(view, from, to) {
+    const [x0, y0] = view.toWorld(...from), [x1, y1] = view.toWorld(...to);
+    if (camera.follow) {
+      const ego = view.drive.ego(player.time);
+      [camera.x, camera.y] = [ego.x, ego.y];
+      setFollow(false);
+    }
+    camera.x -= x1 - x0;
+    camera.y -= y1 - y0;
+  }
+
+  function zoomAt(view, factor, px, py) {
+    const zoom = Math.max(1, Math.min(60, camera.zoom * factor));
+    if (!camera.follow) {
+      const [x, y] = view.toWorld(px, py), keep = camera.zoom / zoom;
+      camera.x = x + (camera.x - x) * keep;
+      camera.y = y + (camera.y - y) * keep;
+    }
+    camera.zoom = zoom;
+    player.refresh();
+  }
+
+  function trackWords(view, index) {
+    const track = view.drive.tracks[index], pose = view.drive.pose(track, player.time), share = view.drive.shareOf(index, player.time);
+    if (!pose) return null;
+    const ego = view.drive.ego(player.time), lines = [`${track.kind} ${track.id}`];
+    if (track.type <= BICYCLE) lines.push(`${pose.speed.toFixed(1)} m/s (${(3.6 * pose.speed).toFixed(0)} km/h)`);
+    lines.push(`${Math.hypot(pose.x - ego.x, pose.y - ego.y).toFixed(1)} m between centres`);
+    if (share !== null) lines.push(`${(100 * share).toFixed(0)} % of the collision pressure`);
+    return lines;
+  }
+
+  function tip(lines, event) {
+    const box = find("tip");
+    box.hidden = !lines;
+    if (!lines) return;
+    box.replaceChildren(...lines.map((text) => element("p", { text })));
+    const { width, height } = box.getBoundingClientRect();
+    box.style.left = `${Math.min(event.clientX + 14, innerWidth - width - 8)}px`;
+    box.style.top = `${Math.min(event.clientY + 14, innerHeight - height - 8)}px`;
+  }
+
+  function setFollow(on) {
+    if (!on && camera.follow) {
+      const ego = views[0].drive.ego(player.time);
+      if (camera.x === 0 && camera.y === 0) [camera.x, camera.y] = [ego.x, ego.y];
+    }
+    camera.follow = on;
+    find("follow").setAttribute("aria-pressed", on);
+    player.refresh();
+  }
+
+  function setHeadingUp(on) {
+    camera.headingUp = on;
+    find("heading-up").setAttribute("aria-pressed", on);
+    player.refresh();
+  }
+
+  function setSpeed(speed) {
+    player.speed = speed;
+    for (const button of find("speeds").children) button.setAttribute("aria-pressed", Number(button.dataset.speed) === speed);
+  }
+
+  function show(which) {
+    views.forEach((view, i) => { view.box.hidden = which !== "both" && which !== i; });
+    curves.shown = views.map((view) => !view.box.hidden);
+    [...find("which").children].forEach((button) => button.setAttribute("aria-pressed", button.dataset.which === String(which)));
+    player.refresh();
+  }
+
+  // The rule that presses most, in words; without a calibration rules cannot be compared, and nothing is said.
+  function tellPressure(view) {
+    const { drive } = view, frame = drive.frame(player.time);
+    const active = page.risks.filter((_, bit) => drive.happens(bit, frame)).map((risk) => risk.words);
+    view.loud.hidden = !active.length;
+    view.loud.textContent = active[0] ?? "";
+    const ego = drive.ego(player.time);
+    view.speed.textContent = `${ego.speed.toFixed(1)} m/s`;
+    const acceleration = `${ego.acceleration >= 0 ? "+" : "−"}${Math.abs(ego.acceleration).toFixed(1)} m/s²`;
+    const values = page.rules.map((_, rule) => drive.pressureOf(rule, frame, page.rules.length));
+    const most = values.indexOf(Math.max(...values));
+    const strongest = page.calibrated && most >= 0 && values[most] > 0.05 ? ` · ${page.rules[most].name} presses most` : "";
+    view.note.textContent = acceleration + strongest;
+  }
+
+  function draw() {
+    const seconds = player.time / player.rate;
+    for (const view of views) {
+      if (view.box.hidden) continue;
+      view.draw(road, player.time);
+      view.shownTime = player.time;
+      tellPressure(view);
+    }
+    curves.draw();
+    find("scrub").value = player.frame;
+    find("clock").textContent = `${seconds.toFixed(1)} / ${(player.last / player.rate).toFixed(1)} s`;
+    find("play").textContent = player.playing ? "❚❚" : "▶";
+    find("play").setAttribute("aria-label", player.playing ? "Pause" : "Play");
+  }
+
+  function fillHeader() {
+    find("kind").textContent = page.kind;
+    find("token").textContent = page.token;
+    find("home").href = page.links.index;
+    for (const name of ["before", "after"]) {
+      if (page.links[name]) find(name).href = page.links[name];
+      else find(name).setAttribute("aria-disabled", "true");
+    }
+    if (drives.length < 2) return;
+    find("which").hidden = false;
+    for (const [which, text] of [["both", "Both"], [0, `A  ${drives[0].planner}`], [1, `B  ${drives[1].planner}`]]) {
+      const button = element("button", { text, type: "button", "data-which": which });
+      button.addEventListener("click", () => show(which));
+      find("which").append(button);
+    }
+  }
+
+  function listenToControls() {
+    find("scrub").max = player.last;
+    find("scrub").addEventListener("input", (event) => { player.pause(); player.seek(Number(event.target.value)); });
+    find("play").addEventListener("click", () => player.toggle());
+    find("follow").addEventListener("click", () => setFollow(!camera.follow));
+    find("heading-up").addEventListener("click", () => setHeadingUp(!camera.headingUp));
+    find("closer").addEventListener("click", () => zoomAt(views[0], 1.3, views[0].width / 2, views[0].height / 2));
+    find("further").addEventListener("click", () => zoomAt(views[0], 1 / 1.3, views[0].width / 2, views[0].height / 2));
+    find("theme").addEventListener("click", theme.toggle);
+    find("legend-button").addEventListener("click", toggleLegend);
+    find("curves").addEventListener("pointermove", (event) => tip(curves.words(), event));
+    find("curves").addEventListener("pointerleave", () => tip(null));
+    find("scale").addEventListener("click", () => setCommonScale(!curves.common));
+    for (const speed of SPEEDS) {
+      const button = element("button", { text: `${speed}×`, type: "button", "data-speed": speed });
+      button.addEventListener("click", () => setSpeed(speed));
+      find("speeds").append(button);
+    }
+  }
+
+  function setCommonScale(on) {
+    curves.common = on;
+    find("scale").setAttribute("aria-pressed", on);
+    const scale = on ? "one scale for all rules" : "each rule on its own scale";
+    const missing = drives.some((drive) => drive.explained) ? "" : "not known for this run: drive it with --explain · ";
+    find("pressure-note").textContent = `${missing}${page.calibrated ? "" : "not calibrated · "}${scale}`;
+    player.refresh();
+  }
+
+  const KEYS = {
+    " ": () => player.toggle(), ArrowRight: (event) => player.step(event.shiftKey ? 10 : 1),
+    ArrowLeft: (event) => player.step(event.shiftKey ? -10 : -1), Home: () => player.seek(0), End: () => player.seek(player.last),
+    f: () => setFollow(!camera.follow), r: () => setHeadingUp(!camera.headingUp), d: () => theme.toggle(), "?": () => toggleLegend(),
+    "+": () => setSpeed(SPEEDS[Math.min(SPEEDS.length - 1, SPEEDS.indexOf(player.speed) + 1)]),
+    "-": () => setSpeed(SPEEDS[Math.max(0, SPEEDS.indexOf(player.speed) - 1)]),
+    "[": () => find("before").href && find("before").click(), "]": () => find("after").href && find("after").click(),
+    Escape: () => { find("legend").hidden = true; },
+  };
+
+  function listenToKeys() {
+    addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      if (!act) return;
+      event.preventDefault();
+      act(event);
+    });
+    // A focused button would take the space bar for itself.
+    addEventListener("keyup", (event) => { if (event.key === " ") event.preventDefault(); });
+  }
+
+  function toggleLegend() {
+    const box = find("legend");
+    box.hidden = !box.hidden;
+    find("legend-button").setAttribute("aria-expanded", !box.hidden);
+    if (!box.hidden) fillLegend(box);
+  }
+
+  function fillLegend(box) {
+    const sign = (paint) => {
+      const canvas = element("canvas", { width: 96, height: 36 }), c = canvas.getContext("2d");
+      c.scale(2, 2);
+      c.translate(24, 9);
+      paint(c);
+      return canvas;
+    };
+    const shape = (color, path) => sign((c) => { c.fillStyle = theme.color(color); c.beginPath(); path(c); c.fill(); });
+    const line = (color, width, dash = []) => sign((c) => {
+      c.strokeStyle = theme.color(color); c.lineWidth = width; c.setLineDash(dash); c.beginPath(); c.moveTo(-22, 0); c.lineTo(22, 0); c.stroke();
+    });
+    const entries = [
+      [shape("ego-a", (c) => c.roundRect(-12, -5, 24, 10, 3)), "the ego; its path so far, and thin what it drives later"],
+      [line("ego-a", 3), "plan, with a ring for each second"],
+      [line("expert", 1.5, [1.5, 5]), "what the expert drove in the log"],
+      [shape("vehicle", (c) => c.roundRect(-11, -5, 22, 10, 2)), "vehicle; dashed: where the planner expects it"],
+      [shape("pedestrian", (c) => c.arc(0, 0, 5, 0, 7)), "pedestrian"],
+      [shape("bicycle", (c) => c.ellipse(0, 0, 9, 3.5, 0, 0, 7)), "bicycle"],
+      [shape("static", (c) => { c.moveTo(6, 0); c.lineTo(-5, 5); c.lineTo(-5, -5); }), "cone, sign, barrier"],
+      [shape("pressure", (c) => c.roundRect(-11, -5, 22, 10, 2)), "the redder, the larger its share of the collision pressure"],
+      [line("light-red", 6), "red light"], [line("light-yellow", 6, [5, 3]), "yellow light"], [line("light-green", 3), "green light"],
+    ];
+    const keys = [["space", "play, pause"], ["← →", "one sample; with shift one second"], ["home end", "start, end"], ["− +", "speed"],
+      ["F  R  D", "follow, heading up, dark"], ["[ ]", "other scenarios"]];
+    const list = (rows) => element("dl", {}, ...rows.flatMap(([what, text]) => [element("dt", {}, what), element("dd", { text })]));
+    box.replaceChildren(element("h2", { text: "What is what" }), list(entries), element("h2", { text: "Keys" }),
+      list(keys.map(([key, text]) => [element("kbd", { text: key }), text])), element("p", { className: "hint", text: "Drag to move, wheel to zoom, double click to follow again." }));
+  }
+
+  fillHeader();
+  listenToControls();
+  listenToKeys();
+  setSpeed(1);
+  setCommonScale(page.calibrated);
+  if (drives.length > 1) {
+    camera.zoom = 6;
+    show("both");
+  }
+  theme.onChange(() => {
+    for (const view of views) view.readColors();
+    curves.readColors();
+    if (!find("legend").hidden) fillLegend(find("legend"));
+    player.refresh();
+  });
+  new ResizeObserver(() => player.refresh()).observe(find("views"));
+  player.onChange(draw);
+  const start = /^#t=([\d.]+)$/.exec(location.hash);
+  player.seek(start ? Math.round(Number(start[1]) * player.rate) : 0);
+  return { page, drives, player, camera, views, curves, card, road };
+})();

@@ -22,7 +22,7 @@ def harvest_of(network: int, kinds: dict[str, int]) -> Harvest:
 
 def test_pick_takes_networks_in_turn() -> None:
     everything = dict.fromkeys(KINDS, 5)
-    chosen = pick([harvest_of(n, everything) for n in range(4)], per_kind=6, scenarios=None)
+    chosen = pick([harvest_of(n, everything) for n in range(4)], per_kind=6)
     assert len(chosen) == 6 * len(KINDS)
     for kind in KINDS:
         networks = [s.token.split("-")[0] for s in chosen if s.kind == kind]
@@ -31,9 +31,8 @@ def test_pick_takes_networks_in_turn() -> None:
 
 def test_pick_uses_what_there_is() -> None:
     harvests = [harvest_of(0, {KINDS[0]: 9}), harvest_of(1, {KINDS[0]: 1, KINDS[3]: 2})]
-    chosen = pick(harvests, per_kind=4, scenarios=None)
+    chosen = pick(harvests, per_kind=4)
     assert [s.kind for s in chosen] == [KINDS[0]] * 4 + [KINDS[3]] * 2
-    assert len(pick(harvests, per_kind=None, scenarios=5)) == 5
 
 
 def test_orders_of_different_splits_differ() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from radp.scenario import Box, LightState
 from radp.sources.sumo.programs import sumo_module
 from radp.sources.sumo.recording import STEP, Act, Trace
 from radp.sources.sumo.road import Road
+
+if TYPE_CHECKING:
+    from radp.sources.sumo.traffic_log import TrafficLog
 
 FIRST_ACT = 200  # frames before anything is staged: the network fills up
 DEFAULT_SPEED_MODE, NO_BRAKE_LIMIT = 31, 27
@@ -83,14 +87,14 @@ class Stage:
             if any(play(sim, str(actor), frame) for actor in actors) or self.rng.random() < GIVE_UP:
                 self._waiting.pop(0)
 
-    def _may_act(self, sim, name: str) -> bool:  # type: ignore[no-untyped-def]
+    def _may_act(self, sim: Any, name: str) -> bool:
         """Cars that drive freely on a lane of the map."""
         if name in self._pending or sim.vehicle.getTypeID(name).rstrip("0123456789") not in ("car", "suv", "van"):
             return False
         lane = self.road.map.lane_index.get(sim.vehicle.getLaneID(name), len(self.road.map))
         return lane < self.road.first_connector and sim.vehicle.getSpeed(name) > 5.0
 
-    def _release(self, sim, actor: str, present: bool) -> None:  # type: ignore[no-untyped-def]
+    def _release(self, sim: Any, actor: str, present: bool) -> None:
         _, what = self._pending.pop(actor)
         if present and what == "sudden_braking":
             sim.vehicle.setSpeed(actor, -1)
@@ -105,7 +109,7 @@ class Stage:
         self._pending[actor] = (last, kind)
         return True
 
-    def _brake(self, sim, actor: str, frame: int) -> bool:  # type: ignore[no-untyped-def]
+    def _brake(self, sim: Any, actor: str, frame: int) -> bool:
         """A leader brakes with 5 m/s^2 for no visible reason."""
         follower, gap = sim.vehicle.getFollower(actor, 30.0)
         speed = sim.vehicle.getSpeed(actor)
@@ -115,7 +119,7 @@ class Stage:
         sim.vehicle.slowDown(actor, 0.15 * speed, 0.85 * speed / 5.0)
         return self._note("sudden_braking", actor, frame, 0.85 * speed / 5.0 + 1.0)
 
-    def _cut_in(self, sim, actor: str, frame: int) -> bool:  # type: ignore[no-untyped-def]
+    def _cut_in(self, sim: Any, actor: str, frame: int) -> bool:
         """A car moves over right in front of one in the next lane."""
         lane = self.road.map.lane_index[sim.vehicle.getLaneID(actor)]
         edge_left = self.road.edge_length[self.road.map.roadblocks.ids[self.road.map.roadblock[lane]]]
@@ -131,7 +135,7 @@ class Stage:
                 return self._note("close_cut_in", actor, frame, 5.0)
         return False
 
-    def _stall(self, sim, actor: str, frame: int) -> bool:  # type: ignore[no-untyped-def]
+    def _stall(self, sim: Any, actor: str, frame: int) -> bool:
         """A car breaks down on a road with more than one lane."""
         name = sim.vehicle.getLaneID(actor)
         edge, index = name.rsplit("_", 1)
@@ -147,14 +151,14 @@ class Stage:
         return self._note("stalled_vehicle", actor, frame, seconds + 8.0)
 
 
-def name_hazards(staged: tuple[Act, ...], log, road: Road) -> tuple[Act, ...]:  # type: ignore[no-untyped-def]
+def name_hazards(staged: tuple[Act, ...], log: TrafficLog, road: Road) -> tuple[Act, ...]:
     """Hazards as the log shows them: staged acts that took effect, red lights run, right of way ignored, jaywalkers."""
     acts = [act for act in staged if _took_effect(act, log)]
     acts += [*_red_runs(log, road), *_ignored(log, road), *_jaywalks(log)]
     return tuple(sorted(acts, key=lambda act: (act.first, act.kind, act.actor)))
 
 
-def _took_effect(act: Act, log) -> bool:  # type: ignore[no-untyped-def]
+def _took_effect(act: Act, log: TrafficLog) -> bool:
     if act.actor not in log.row_of:
         return False
     row, span = log.row_of[act.actor], slice(act.first, act.last + 1)
@@ -164,7 +168,7 @@ def _took_effect(act: Act, log) -> bool:  # type: ignore[no-untyped-def]
     return bool((np.hypot(*log.state[row, span, Box.VX :].T) < 3.0).any())
 
 
-def _entries(log, road: Road) -> Iterator[tuple[int, int, int]]:  # type: ignore[no-untyped-def]
+def _entries(log: TrafficLog, road: Road) -> Iterator[tuple[int, int, int]]:
     """(row, frame, connector) of every vehicle's first frame on a connector."""
     lane = log.lane
     rows, frames = np.nonzero(
@@ -174,14 +178,14 @@ def _entries(log, road: Road) -> Iterator[tuple[int, int, int]]:  # type: ignore
         yield row, frame, int(lane[row, frame])
 
 
-def _red_runs(log, road: Road) -> Iterator[Act]:  # type: ignore[no-untyped-def]
+def _red_runs(log: TrafficLog, road: Road) -> Iterator[Act]:
     column = {light.connector: i for i, light in enumerate(road.lights)}
     for row, frame, connector in _entries(log, road):
         if connector in column and log.lights[frame - 1, column[connector]] == LightState.RED:
             yield Act("red_light_runner", log.ids[row], frame - 20, frame + 40)
 
 
-def _ignored(log, road: Road) -> Iterator[Act]:  # type: ignore[no-untyped-def]
+def _ignored(log: TrafficLog, road: Road) -> Iterator[Act]:
     """A driver without manners enters where it has to yield, and somebody from another side is close."""
     for row, frame, connector in _entries(log, road):
         way = road.connector(connector)
@@ -195,7 +199,7 @@ def _ignored(log, road: Road) -> Iterator[Act]:  # type: ignore[no-untyped-def]
                 yield Act("right_of_way_ignored", log.ids[row], frame - 20, frame + 40)
 
 
-def _jaywalks(log) -> Iterator[Act]:  # type: ignore[no-untyped-def]
+def _jaywalks(log: TrafficLog) -> Iterator[Act]:
     for row in np.flatnonzero((log.crossing == JAY).any(axis=1)):
         there = np.flatnonzero(log.crossing[row] == JAY)
         yield Act("jaywalker", log.ids[row], int(there[0]), int(there[-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
     for name, angle in places:
         net.node(name, _polar(angle, radius))
     ring = [f"ring-{name}" for name, _ in places]
-    lone = {"sidewalk": False, "spreadType": "center"}
+    lone: dict[str, Any] = {"sidewalk": False, "spreadType": "center"}
     for i, (name, angle) in enumerate(places):
         following, there = places[(i + 1) % len(places)]
         span = (there - angle) % (2 * np.pi)
@@ -187,7 +188,7 @@ def on_ramp(rng: np.random.Generator) -> Blueprint:
     away = arc[0] + 260 * np.array([-np.cos(turn[0]), -np.sin(turn[0])])
     glide = np.array([-110, beside - 9]) + np.hstack([90 * ease, 9 * ease**2 * (3 - 2 * ease)])
     net.node("r", away)
-    free = {"sidewalk": False, "priority": 9}
+    free: dict[str, Any] = {"sidewalk": False, "priority": 9}
     net.edge("main0", "w", "a", lanes, speed, **free)
     ramp = np.concatenate([[away], arc, glide[1:], [[0, beside]]])
     net.edge("ramp", "r", "a", 1, 13.89, shape=ramp, sidewalk=False)
@@ -257,7 +258,7 @@ def narrow_street(rng: np.random.Generator) -> Blueprint:
         for name, side in ((f"n{i}", 1), (f"s{i}", -1)):
             direction = side * np.pi / 2 + np.radians(rng.uniform(-12, 12))
             net.node(name, net.place(node) + _polar(direction, rng.uniform(240, 280)))
-            strip = {"parking": True, "width": width} if rng.random() < 0.5 else {}
+            strip: dict[str, Any] = {"parking": True, "width": width} if rng.random() < 0.5 else {}
             arms[node].append(two_way(net, node, name, 1, speed, priority=1, **strip)[0])
         join(net, arms[node])
         cross_all(net, node, arms[node])

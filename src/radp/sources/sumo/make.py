@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from math import ceil
 from pathlib import Path
 
 import numpy as np
 
 from radp.runs.errors import BadInput
-from radp.runs.parallel import parallel_map
-from radp.scenario import Ego, ObjectType, Scenario
+from radp.runs.parallel import Failure, parallel_map
+from radp.scenario import Scenario
 from radp.scenario.store import ScenarioWriter
+from radp.sources.sumo.card import Card, Tally
 from radp.sources.sumo.harvest import Harvest, Order, harvest
 from radp.sources.sumo.kinds import KINDS
 from radp.sources.sumo.programs import sumo_module
 
-CARD = "card.json"
 OVERSUPPLY = 3  # networks offer this many times what is wanted of a kind: not every network has every kind
-ROUNDS = 4  # more networks are made while a kind is short
+ROUNDS = 5  # more networks are made while scenarios are missing, a quarter as many each time
 SECONDS = (200.0, 600.0)  # shortest and longest run of a network
 SECONDS_PER_SCENARIO = 4.0
-
-
-@dataclass
-class Card:
-    """What a split holds, in numbers."""
-
-    split: str
-    seed: int
-    networks: dict[str, int] = field(default_factory=dict)  # name -> scenarios
-    kinds: dict[str, int] = field(default_factory=dict)
-    hazards: dict[str, int] = field(default_factory=dict)  # kind of hazard -> scenarios
-    with_hazard: int = 0
-    scenarios: int = 0
-    road_users: dict[str, float] = field(default_factory=dict)  # type -> mean number per scenario
-    speed: dict[str, float] = field(default_factory=dict)  # [m/s] of the ego over all frames
-    travelled: dict[str, float] = field(default_factory=dict)  # [m] in 15 s
-    refused: dict[str, int] = field(default_factory=dict)  # written rule -> windows thrown out
-    failed: dict[str, str] = field(default_factory=dict)  # network -> reason
-    short: dict[str, int] = field(default_factory=dict)  # kind -> missing scenarios
 
 
 def generate(
@@ -61,86 +42,97 @@ def generate(
     """
     if (per_kind is None) == (scenarios is None):
         raise BadInput("give either per-kind or scenarios")
+    for name, value in (("networks", networks), ("per-kind", per_kind), ("scenarios", scenarios)):
+        if value is not None and value < 1:
+            raise BadInput(f"{name} is {value}, expected at least 1")
     if (out / "manifest.json").exists():
         raise BadInput(f"{out} holds a store already")
-    sumo_module("sumo")
-    card, harvests = Card(split, seed), []
-    order = _order(split, seed, networks, per_kind, scenarios)
+    sumo_module("libsumo")
+    if per_kind is not None:
+        return _balanced(split, seed, networks, per_kind, workers, out)
+    return _many(split, seed, networks, scenarios or 0, workers, out)
+
+
+def _rounds(first: Order, networks: int) -> Iterator[list[Order]]:
+    """Orders of the networks asked for, then of more as long as something is missing."""
     asked = 0
-    for _ in range(ROUNDS):
-        batch = networks if asked == 0 else max(1, networks // 4)
-        orders = [Order(**{**asdict(order), "index": asked + i}) for i in range(batch)]
+    for batch in (networks, *[max(1, networks // 4)] * (ROUNDS - 1)):
+        yield [replace(first, index=asked + i) for i in range(batch)]
         asked += batch
+
+
+def _balanced(split: str, seed: int, networks: int, per_kind: int, workers: int, out: Path) -> Card:
+    """Keep what all networks offer, then choose."""
+    tally, harvests, short = Tally(), [], dict.fromkeys(KINDS, per_kind)
+    order = Order(split, 0, seed, SECONDS[0], max(2, ceil(OVERSUPPLY * per_kind / networks)))
+    for orders in _rounds(order, networks):
         outcome = parallel_map(harvest, orders, workers=workers, name=lambda o: o.name, label="networks")
-        card.failed |= {failure.piece: failure.reason for failure in outcome.failures}
+        tally.failed |= {failure.piece: failure.reason for failure in outcome.failures}
         harvests += list(outcome.results.values())
-        chosen = pick(harvests, per_kind, scenarios)
-        card.short = _shortage(chosen, per_kind, scenarios)
-        if not card.short:
+        chosen = pick(harvests, per_kind)
+        count = Counter(s.kind for s in chosen)
+        short = {kind: per_kind - count[kind] for kind in KINDS if count[kind] < per_kind}
+        if not short:
             break
     with ScenarioWriter(out) as writer:
         for scenario in chosen:
             writer.add(scenario)
-    _describe(card, chosen, harvests)
-    (out / CARD).write_text(json.dumps(asdict(card), indent=1) + "\n")
+            tally.add(scenario)
+    for row in harvests:
+        tally.refused.update(row.defects)
+    card = tally.card(split, short)
+    card.write(out)
     return card
 
 
-def _order(split: str, seed: int, networks: int, per_kind: int | None, scenarios: int | None) -> Order:
-    """What each network is asked for."""
-    if per_kind is not None:
-        return Order(split, 0, seed, SECONDS[0], max(2, ceil(OVERSUPPLY * per_kind / networks)))
-    total = ceil((scenarios or 0) / networks)
-    seconds = float(np.clip(SECONDS_PER_SCENARIO * total, *SECONDS))
-    return Order(split, 0, seed, seconds, max(2, ceil(2 * total / len(KINDS))), total, reuse_egos=True)
-
-
-def pick(harvests: Sequence[Harvest], per_kind: int | None, scenarios: int | None) -> list[Scenario]:
-    """Of each kind one scenario per network in turn, until enough; in total mode all of them, up to the total."""
+def pick(harvests: Sequence[Harvest], per_kind: int) -> list[Scenario]:
+    """Of each kind the first scenario of every network, then the second of every network, ..., until enough."""
     chosen: list[Scenario] = []
-    if per_kind is None:
-        rounds = zip_longest_rows([list(h.scenarios) for h in harvests])
-        keep = {s.token for _, s in zip(range(scenarios or 0), rounds)}
-        return [s for h in harvests for s in h.scenarios if s.token in keep]
     for k, kind in enumerate(KINDS):
         rows = [[s for s in h.scenarios if s.kind == kind] for h in harvests]
         turned = rows[k % len(rows) :] + rows[: k % len(rows)]  # so that not every kind begins at the same network
-        chosen += [s for _, s in zip(range(per_kind), zip_longest_rows(turned))]
+        chosen += islice(_in_turn(turned), per_kind)
     return chosen
 
 
-def zip_longest_rows(rows: Sequence[list[Scenario]]) -> Iterable[Scenario]:
-    """First of every row, then second of every row, ..."""
+def _in_turn(rows: Sequence[list[Scenario]]) -> Iterator[Scenario]:
     for depth in range(max((len(row) for row in rows), default=0)):
         yield from (row[depth] for row in rows if len(row) > depth)
 
 
-def _shortage(chosen: Sequence[Scenario], per_kind: int | None, scenarios: int | None) -> dict[str, int]:
-    if per_kind is None:
-        return {"all": (scenarios or 0) - len(chosen)} if len(chosen) < (scenarios or 0) else {}
-    count = Counter(s.kind for s in chosen)
-    return {kind: per_kind - count[kind] for kind in KINDS if count[kind] < per_kind}
+def _many(split: str, seed: int, networks: int, scenarios: int, workers: int, out: Path) -> Card:
+    """Write each network's scenarios when its turn comes; networks that are early wait."""
+    tally, total = Tally(), ceil(scenarios / networks)
+    seconds = float(np.clip(SECONDS_PER_SCENARIO * total, *SECONDS))
+    order = Order(split, 0, seed, seconds, max(2, ceil(2 * total / len(KINDS))), total, reuse_egos=True)
+    with ScenarioWriter(out) as writer:
+        for orders in _rounds(order, networks):
+            waiting: dict[int, Harvest | None] = {}
+            turn = [0]
+
+            def take(index: int, result: Harvest | None, waiting=waiting, turn=turn) -> None:
+                waiting[index] = result
+                while turn[0] in waiting:
+                    _write(waiting.pop(turn[0]), writer, tally, scenarios)
+                    turn[0] += 1
+
+            def lose(failure: Failure, take=take) -> None:
+                tally.failed[failure.piece] = failure.reason
+                take(failure.index, None)
+
+            parallel_map(harvest, orders, workers=workers, on_result=take, on_failure=lose, name=lambda o: o.name,
+                         label="networks")  # fmt: skip
+            if len(writer) >= scenarios:
+                break
+        missing = scenarios - len(writer)
+    card = tally.card(split, {"all": missing} if missing > 0 else {})
+    card.write(out)
+    return card
 
 
-def _describe(card: Card, chosen: Sequence[Scenario], harvests: Sequence[Harvest]) -> None:
-    """Fill the card from what was chosen."""
-    card.scenarios = len(chosen)
-    card.networks = dict(sorted(Counter(s.tags["network"] for s in chosen).items()))
-    card.kinds = {kind: sum(s.kind == kind for s in chosen) for kind in KINDS}
-    card.hazards = dict(sorted(Counter(h for s in chosen for h in s.tags.get("hazard", "").split(",") if h).items()))
-    card.with_hazard = sum("hazard" in s.tags for s in chosen)
-    users = {t.name.lower(): [int((s.tracks.type == t).sum()) for s in chosen] for t in ObjectType}
-    card.road_users = {name: round(float(np.mean(counts)), 1) for name, counts in users.items() if any(counts)}
-    card.speed = _spread(np.concatenate([s.ego[s.start :, Ego.VX] for s in chosen])) if chosen else {}
-    paths = [np.hypot(*np.diff(s.ego[s.start :, :2], axis=0).T).sum() for s in chosen]
-    card.travelled = _spread(np.array(paths)) if chosen else {}
-    refused: dict[str, int] = defaultdict(int)
-    for row in harvests:
-        for reason, count in row.defects.items():
-            refused[reason] += count
-    card.refused = dict(sorted(refused.items()))
-
-
-def _spread(values: np.ndarray) -> dict[str, float]:
-    shares = {f"p{share}": np.percentile(values, share) for share in (5, 50, 95)}
-    return {name: round(float(value), 2) for name, value in {"mean": values.mean(), **shares}.items()}
+def _write(result: Harvest | None, writer: ScenarioWriter, tally: Tally, most: int) -> None:
+    for scenario in result.scenarios if result else ():
+        if len(writer) < most:
+            writer.add(scenario)
+            tally.add(scenario)
+    tally.refused.update(result.defects if result else {})

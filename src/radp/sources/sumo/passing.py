@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from radp.sources.sumo.programs import sumo_module
 from radp.sources.sumo.recording import Act, Trace
@@ -39,7 +40,7 @@ class Passing:
                     if shift > 0.1:
                         sim.vehicle.changeSublane(name, shift)
 
-    def _find(self, sim, names: list[str]) -> dict[str, list[tuple[float, float]]]:  # type: ignore[no-untyped-def]
+    def _find(self, sim: Any, names: list[str]) -> dict[str, list[tuple[float, float]]]:
         vans: dict[str, list[tuple[float, float]]] = {}
         for name in sorted(names):
             left = sim.vehicle.getLateralLanePosition(name) + sim.vehicle.getWidth(name) / 2

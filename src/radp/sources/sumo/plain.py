@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class PlainNet:
             crossing.attrib.pop("outlineShape", None)
         return net
 
-    def node(self, name: str, xy: Sequence[float], kind: str = "priority", **attributes: object) -> None:
+    def node(self, name: str, xy: Sequence[float] | np.ndarray, kind: str = "priority", **attributes: Any) -> None:
         """One junction."""
         values = {"id": name, "x": f"{xy[0]:.4f}", "y": f"{xy[1]:.4f}", "type": kind}
         ET.SubElement(self.nodes, "node", values | _text(attributes))
@@ -72,7 +73,7 @@ class PlainNet:
         parking: bool = False,
         bike: bool = False,
         width: float = LANE_WIDTH,
-        **attributes: object,
+        **attributes: Any,
     ) -> None:
         """One direction of a road. From the right: sidewalk, parking strip, kerb lane, bicycle lane, driving lanes."""
         extra: list[dict[str, object]] = []
@@ -105,7 +106,7 @@ class PlainNet:
     def _edge(self, name: str) -> ET.Element:
         return next(e for e in self.edges.iter("edge") if e.get("id") == name)
 
-    def connect(self, start: str, end: str, pairs: Sequence[tuple[int, int]], **attributes: object) -> None:
+    def connect(self, start: str, end: str, pairs: Sequence[tuple[int, int]], **attributes: Any) -> None:
         """Connections of driving lanes, counted from the right-most driving lane of either edge."""
         base_start, base_end = self.first_driving_lane(start), self.first_driving_lane(end)
         for a, b in pairs:

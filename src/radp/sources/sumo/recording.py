@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def record(
     return Recording(frames, vehicles, people, lights, tuple(act for director in directors for act in director.acts))
 
 
-def _note_vehicles(sim, frame: int, traces: dict[str, Trace]) -> None:  # type: ignore[no-untyped-def]
+def _note_vehicles(sim: Any, frame: int, traces: dict[str, Trace]) -> None:
     domain = sim.vehicle
     for name in domain.getIDList():
         trace = traces.get(name)
@@ -107,7 +107,7 @@ def _note_vehicles(sim, frame: int, traces: dict[str, Trace]) -> None:  # type: 
         trace.lanes.append(domain.getLaneID(name))
 
 
-def _note_people(sim, frame: int, traces: dict[str, Trace]) -> None:  # type: ignore[no-untyped-def]
+def _note_people(sim: Any, frame: int, traces: dict[str, Trace]) -> None:
     domain = sim.person
     for name in domain.getIDList():
         trace = traces.setdefault(name, Trace(frame))

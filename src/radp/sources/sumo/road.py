@@ -197,7 +197,7 @@ def _road_map(
         if plain[i].block == plain[i + 1].block:
             left[i], right[i + 1] = i + 1, i
     stop = areas.stop_lines({line.name: line for line in plain}, connectors)
-    stop_of = [[]] * len(plain) + [[stop.index[c.source]] if c.tls else [] for c in connectors]
+    stop_of: list[list[int]] = [[]] * len(plain) + [[stop.index[c.source]] if c.tls else [] for c in connectors]
     return RoadMap(
         lane_ids=tuple(line.name for line in lines),
         is_connector=np.arange(len(lines)) >= len(plain),

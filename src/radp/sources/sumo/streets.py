@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def two_way(
     lanes: int,
     speed: float,
     middle: str = "",
-    **options: object,
+    **options: Any,
 ) -> tuple[Arm, Arm]:
     """A straight street between two nodes; the arms that nodes a and b see.
 
@@ -40,15 +41,19 @@ def two_way(
     names = [a, *(f"{'jay' if middle == 'jay' else 'mid'}-{a}-{b}-{i}" for i in range(len(breaks))), b]
     for name, share in zip(names[1:-1], breaks):
         net.node(name, start + share * (end - start))
+
+    def piece(x: str, y: str, i: int) -> str:
+        return f"{x}-{y}.{i}" if breaks else f"{x}-{y}"
+
     for one, other, order in ((a, b, names), (b, a, names[::-1])):
-        edges = [f"{one}-{other}.{i}" if breaks else f"{one}-{other}" for i in range(len(order) - 1)]
+        edges = [piece(one, other, i) for i in range(len(order) - 1)]
         for i, edge in enumerate(edges):
             kerb = middle == "kerb" and i == 1
-            net.edge(edge, order[i], order[i + 1], lanes, speed, kerb=kerb, **options)  # type: ignore[arg-type]
+            net.edge(edge, order[i], order[i + 1], lanes, speed, kerb=kerb, **options)
         for first, second in pairwise(edges):
             net.connect(first, second, [(i, i) for i in range(lanes)])
     last = len(breaks)
-    piece = (lambda x, y, i: f"{x}-{y}.{i}") if breaks else (lambda x, y, i: f"{x}-{y}")
+
     if middle == "jay":
         net.crossing(names[1], [piece(a, b, 1), piece(b, a, 0)], priority=False)
     angle = float(np.arctan2(*(end - start)[::-1]))

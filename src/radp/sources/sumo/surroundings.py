@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from radp.geometry.kernels import box_corners, quad_distance, quads_intersect, wrap_angle
 from radp.scenario import PACIFICA, ObjectType
+
+if TYPE_CHECKING:
+    from radp.sources.sumo.traffic_log import TrafficLog
 
 REACH = 40.0  # [m] how far a leader is looked for
 LEAD_LATERAL = 1.2  # [m]
@@ -31,7 +35,7 @@ class Surroundings:
     person_gap: np.ndarray
 
 
-def look_around(ego: np.ndarray, itself: int, first: int, log) -> Surroundings:  # type: ignore[no-untyped-def]
+def look_around(ego: np.ndarray, itself: int, first: int, log: TrafficLog) -> Surroundings:
     """ego (n, 11) from frame `first` of a TrafficLog on; `itself` is its row there."""
     out = np.zeros((len(ego), 7))
     span = slice(first, first + len(ego))
@@ -40,7 +44,7 @@ def look_around(ego: np.ndarray, itself: int, first: int, log) -> Surroundings: 
 
 
 @njit(cache=True)
-def _look(ego, itself, state, valid, size, kind, crossing, out):  # type: ignore[no-untyped-def]
+def _look(ego, itself, state, valid, size, kind, crossing, out):
     mine, other = np.empty((4, 2)), np.empty((4, 2))
     for t in range(len(ego)):
         heading, cx, cy = _center(ego[t])
@@ -77,13 +81,13 @@ PEDESTRIAN, VEHICLE = int(ObjectType.PEDESTRIAN), int(ObjectType.VEHICLE)
 
 
 @njit(cache=True, inline="always")
-def _center(ego):  # type: ignore[no-untyped-def]
+def _center(ego):
     x, y, heading = ego[0], ego[1], ego[2]
     return heading, x + TO_CENTER * math.cos(heading), y + TO_CENTER * math.sin(heading)
 
 
 @njit(cache=True)
-def first_overlap(ego, itself, state, valid, size, margin):  # type: ignore[no-untyped-def]
+def first_overlap(ego, itself, state, valid, size, margin):
     """Row of the first road user whose box touches the ego's, widened by `margin` on all sides; -1 when none does."""
     mine, other = np.empty((4, 2)), np.empty((4, 2))
     for t in range(len(ego)):

@@ -123,7 +123,7 @@ def _person_states(trace: Trace) -> np.ndarray:
     return np.concatenate([place, wrap(heading)[:, None], velocity], axis=1)
 
 
-def _parked_cars(road: Road, rng: np.random.Generator) -> list[tuple[np.ndarray, tuple[float, float, float]]]:
+def _parked_cars(road: Road, rng: np.random.Generator) -> list[tuple[np.ndarray, tuple[float, ...]]]:
     """Pose (3,) and size of cars standing along the parking strips, with gaps."""
     cars = []
     for line in road.parking_lines:
@@ -138,8 +138,7 @@ def _parked_cars(road: Road, rng: np.random.Generator) -> list[tuple[np.ndarray,
                 x, y = point_at(points, np.array([s]))[0]
                 skew, shift = rng.normal(0, 0.02), rng.normal(0, 0.06)
                 angle = float(np.interp(s, arc_length(points), heading))
-                cars.append(
-                    (np.array([x - shift * np.sin(angle), y + shift * np.cos(angle), wrap(angle + skew)]), size)
-                )
+                place = x - shift * np.sin(angle), y + shift * np.cos(angle)
+                cars.append((np.array([*place, wrap(np.array(angle + skew))]), size))
             s += size[0] / 2 + float(rng.uniform(0.7, 1.8))
     return cars

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import shapely
@@ -211,7 +213,7 @@ def _goal(road: Road, edge: str) -> np.ndarray:
     return np.round([place[0], place[1], np.arctan2(ahead[1], ahead[0])], 3)
 
 
-def _on_grid(values: np.ndarray, decimals: dict) -> np.ndarray:  # type: ignore[type-arg]
+def _on_grid(values: np.ndarray, decimals: Mapping[Any, int]) -> np.ndarray:
     """Round each column of the last axis; millimetres unless told otherwise. No negative zeros."""
     out = np.empty_like(values)
     for column in range(values.shape[-1]):

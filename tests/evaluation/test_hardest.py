@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from radp.evaluation.hardest import lowest, write_selection
+from radp.runs.errors import BadInput
+from radp.scenario.store import ScenarioStore, ScenarioWriter
+from radp.zoo import open_split
+from tests.small_scenarios import small_scenario
+
+
+def test_the_lowest_of_each_kind_in_the_given_order() -> None:
+    rows = [("a", "x", 0.9), ("b", "x", 0.1), ("c", "y", 1.0), ("d", "x", 0.5), ("e", "y", 1.0), ("f", "y", 1.0)]
+    assert lowest(rows, 2) == ["b", "c", "d", "e"]
+    assert lowest(rows, 9) == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_a_selection_is_a_store_with_a_card(tmp_path: Path) -> None:
+    scenarios = [replace(small_scenario(token), tags={"network": "n", "hazard": "jaywalker"}) for token in "abc"]
+    with ScenarioWriter(tmp_path / "pool") as writer:
+        for scenario in scenarios:
+            writer.add(scenario)
+    card = write_selection(open_split(str(tmp_path / "pool")), ["c", "a"], tmp_path / "hard")
+    assert ScenarioStore.open(tmp_path / "hard").tokens() == ["a", "c"]
+    assert (card.scenarios, card.with_hazard, card.hazards) == (2, 2, {"jaywalker": 2})
+    with pytest.raises(BadInput, match="already"):
+        write_selection(open_split(str(tmp_path / "pool")), ["c"], tmp_path / "hard")

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from radp.model.dropout import Dropout, dropout
 
-ROWS_AT_ONCE = 64  # without gradients polylines run in pieces of 2 MB, which stay in cache and cause no page faults
+ROWS_AT_ONCE = 64  # polylines run in pieces of 2 MB, which stay in cache and cause no page faults
 
 
 class Mlp(nn.Module):
@@ -40,7 +40,7 @@ class TokenMlp(Mlp):
 def _along_tokens(linear: nn.Linear, x: Tensor) -> Tensor:
     """(N, a, c) -> (N, o, c): W x + b, one weight matrix for the whole batch."""
     weight = linear.weight.expand(x.shape[0], -1, -1)
-    return torch.baddbmm(linear.bias[:, None], weight, x)
+    return torch.bmm(weight, x).add_(linear.bias[:, None])
 
 
 class MixerBlock(nn.Module):
@@ -133,7 +133,7 @@ def hiding_bias(hidden: Tensor) -> Tensor:
 def run_valid_rows(body: Callable[..., Tensor], valid: Tensor, width: int, *inputs: Tensor) -> Tensor:
     """valid (B, n) bool, inputs (B, n, ...) -> (B, n, width): body on the valid rows only, zeros elsewhere."""
     where = valid.flatten().nonzero().squeeze(-1)
-    pieces = (where,) if torch.is_grad_enabled() else where.split(ROWS_AT_ONCE)
+    pieces = where.split(ROWS_AT_ONCE)
     flat = [values.flatten(0, 1) for values in inputs]
     rows = torch.cat([body(*(values[piece] for values in flat)) for piece in pieces])
     return rows.new_zeros(valid.numel(), width).index_copy(0, where, rows).unflatten(0, valid.shape)

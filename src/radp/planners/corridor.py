@@ -21,8 +21,9 @@ FRONT, CENTER = PACIFICA.front_length, PACIFICA.rear_axle_to_center
 HALF_WIDTH = PACIFICA.width / 2
 SIDE_MARGIN = 0.1  # m that the ego keeps on either side when it looks for a lead
 JUMP = 6.0  # m by which a moving object's place on the line may shift in a step besides its own motion
-SIDE_ACCEL = 1.5  # m/s2 with which the ego moves over
-SHORTEST_BLEND, SHORTEST_BLEND_SECONDS = 8.0, 1.5
+DIRECT = 1.5  # m: smaller shifts are left to the controller, which knows best how to close them
+SIDE_ACCEL = 1.5  # m/s2 with which the ego moves over to another lane
+SHORTEST_BLEND = 10.0  # m
 STEEPEST = 0.7  # lateral metres in one metre along
 YELLOW_BRAKE = 3.0  # m/s2: a yellow light that needs more is passed
 
@@ -101,9 +102,10 @@ def ego_on_line(
 
 @njit(cache=True, nogil=True)
 def blend_length(speed: float, shift: float) -> float:
-    """Metres in which the ego moves over by `shift` metres at a comfortable lateral acceleration."""
-    seconds = max(SHORTEST_BLEND_SECONDS, math.sqrt(6.0 * abs(shift) / SIDE_ACCEL))
-    return max(SHORTEST_BLEND, speed * seconds)
+    """Metres in which the ego moves over by `shift` metres at a comfortable acceleration; 0 for small shifts."""
+    if abs(shift) <= DIRECT:
+        return 0.0
+    return max(SHORTEST_BLEND, speed * math.sqrt(6.0 * abs(shift) / SIDE_ACCEL))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -112,11 +114,13 @@ def lateral_at(s: float, s0: float, lateral: float, slope: float, goal: float, l
 
     Replanned at every step it acts as a spring with damping 0.8, so the ego settles without swinging.
     """
-    u = min(1.0, max(0.0, (s - s0) / length))
+    if length == 0.0 or s >= s0 + length:
+        return goal, 0.0
+    u = max(0.0, (s - s0) / length)
     shift, rise = goal - lateral, slope * length
     offset = lateral + rise * u + (3.0 * shift - 2.0 * rise) * u * u + (rise - 2.0 * shift) * u * u * u
     tilt = (rise + 2.0 * (3.0 * shift - 2.0 * rise) * u + 3.0 * (rise - 2.0 * shift) * u * u) / length
-    return offset, tilt if s < s0 + length else 0.0
+    return offset, tilt
 
 
 @njit(cache=True, nogil=True)

@@ -35,12 +35,12 @@ from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 
 DT = 0.1  # s of the integration
-SAMPLES, EVERY = 16, 5  # a pose every 0.5 s up to 8 s
+SAMPLES, EVERY = 16, 5  # poses after the present one, every 0.5 s up to 8 s
 
 
 @dataclass
 class IDMPlanner:
-    """16 poses every 0.5 s along the route's centre line; agents further than `radius` from the ego are not seen."""
+    """17 poses every 0.5 s along the route's centre line; agents further than `radius` from the ego are not seen."""
 
     target_speed: float = 10.0  # m/s where there is no limit
     min_gap: float = 1.0  # m
@@ -53,8 +53,8 @@ class IDMPlanner:
     guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
 
     def plan(self, observation: Observation) -> Plan:
-        """B worlds -> plans of 16 poses."""
-        poses = np.empty((len(observation), SAMPLES, 3))
+        """B worlds -> plans of 17 poses with their times; the first one is where the ego should be now."""
+        poses = np.empty((len(observation), SAMPLES + 1, 3))
         driver = (self.target_speed, self.min_gap, self.headway, self.accel, self.decel, self.exponent)
         for b in range(len(observation)):
             line = self.guides.line(observation, b)
@@ -64,7 +64,7 @@ class IDMPlanner:
                 observation.agent_size[b], self.radius, line.points, line.headings, line.limits,
                 line.first_end + REACH, stops, yellow, driver, poses[b],
             )  # fmt: skip
-        times = np.broadcast_to(np.arange(1, SAMPLES + 1) * (EVERY * DT), poses.shape[:2])
+        times = np.broadcast_to(np.arange(SAMPLES + 1) * (EVERY * DT), poses.shape[:2])
         return plan_from_world(observation, poses, times)
 
 
@@ -84,7 +84,7 @@ def follow_line(
     driver: tuple[float, float, float, float, float, float],
     out: np.ndarray,
 ) -> None:
-    """One world: ego (11,), agents (A, 5) -> poses (16, 3) in the world frame, written to `out`.
+    """One world: ego (11,), agents (A, 5) -> poses (17, 3) in the world frame, written to `out`.
 
     driver: speed without limit, min gap, headway, acceleration, deceleration, exponent.
     """
@@ -93,7 +93,10 @@ def follow_line(
     speed = max(0.0, ego[Ego.VX])
     rear, lead_speed = _lead(s, ego, agents, valid, size, radius, points, headings)
     light, end = s + FRONT + stop_gap(s, speed, stops, yellow), (points.shape[0] - 1) * STEP
-    for k in range(SAMPLES * EVERY):
+    for k in range(SAMPLES * EVERY + 1):
+        if k % EVERY == 0:
+            offset, tilt = lateral_at(s, start, lateral, slope, 0.0, length)
+            pose_beside_line(s, offset, tilt, points, headings, STEP, out[k // EVERY])
         limit = limits[min(max(int(s / STEP), 0), limits.shape[0] - 1)]
         target = limit if limit > 0.0 else driver[0]
         gap, other = rear + lead_speed * DT * k - s - FRONT, lead_speed
@@ -103,9 +106,6 @@ def follow_line(
         change = idm_acceleration(speed, target, gap, other, driver[1], driver[2], driver[3], driver[4], driver[5])
         s += speed * DT
         speed = max(0.0, speed + change * DT)
-        if (k + 1) % EVERY == 0:
-            offset, tilt = lateral_at(s, start, lateral, slope, 0.0, length)
-            pose_beside_line(s, offset, tilt, points, headings, STEP, out[(k + 1) // EVERY - 1])
 
 
 @njit(cache=True, nogil=True)

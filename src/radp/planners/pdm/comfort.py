@@ -17,8 +17,10 @@ AX, AY, HEADING = int(Ego.AX), int(Ego.AY), int(Ego.HEADING)
 YAW_RATE, YAW_ACCEL = int(Ego.YAW_RATE), int(Ego.YAW_ACCEL)
 CENTER = PACIFICA.rear_axle_to_center
 MEMORY = JERK_WINDOW // 2 + ACCEL_WINDOW // 2  # past samples whose smoothed values the future can still change
+RESERVE = 0.9  # share of the bounds that is used: the next plans go on from here and need some room
 LON_ACCEL, JERK, LON_JERK, YAW_ACCEL_BOUND, YAW_RATE_BOUND = (
-    BOUNDS[name] for name in ("lon_acceleration", "jerk", "lon_jerk", "yaw_acceleration", "yaw_rate")
+    (RESERVE * BOUNDS[name][0], RESERVE * BOUNDS[name][1])
+    for name in ("lon_acceleration", "jerk", "lon_jerk", "yaw_acceleration", "yaw_rate")
 )
 
 

@@ -19,6 +19,7 @@ from radp.planners.pdm.score import HIT_TIME, TOTAL, Traffic, rate, total_scores
 from radp.planners.pdm.settings import (
     BRAKE,
     DRIVER,
+    DT,
     FRACTIONS,
     HORIZON,
     OFFSETS,
@@ -40,7 +41,7 @@ EGO_VX = int(Ego.VX)
 
 @dataclass
 class PDMClosedPlanner:
-    """Plans of 80 poses, 8 s. The worlds of a batch are planned one after the other by one compiled kernel."""
+    """Plans of 81 poses, 8 s. The worlds of a batch are planned one after the other by one compiled kernel."""
 
     driver: Driver = DRIVER
     weights: Weights = WEIGHTS
@@ -51,23 +52,25 @@ class PDMClosedPlanner:
     guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
 
     def plan(self, observation: Observation) -> Plan:
-        """B worlds -> plans of 80 poses."""
+        """B worlds -> plans of 81 poses with their times; the first one is where the ego should be now."""
         poses = np.empty((len(observation), HORIZON + 1, 3))
         for b in range(len(observation)):
             self.plan_world(observation, b, poses[b])
-        return plan_from_world(observation, poses[:, 1:])
+        return plan_from_world(observation, poses, np.broadcast_to(np.arange(HORIZON + 1) * DT, poses.shape[:2]))
 
     def plan_world(self, observation: Observation, world: int, poses: np.ndarray) -> np.ndarray:
         """Plan for one world -> poses (81, 3) in the world frame, the first is now; returns the score table (N, 8)."""
         line = self.guides.line(observation, world)
         kinds = observation.agent_type[world]
-        history = observation.ego[world, :-1][observation.ego_valid[world, :-1]]
+        # The metric knows nothing of the time before the drive, and its filters treat the first sample as an edge.
+        known = min(observation.step, observation.ego.shape[1] - 1)
+        history = observation.ego[world, observation.ego.shape[1] - 1 - known : -1]
         goals = np.array(self.offsets)
         table = np.zeros((len(self.fractions) * len(goals), TOTAL + 1))
         plan_kernel(
             np.ascontiguousarray(observation.ego[world, -1]),
-            history,
-            filters(len(history) + SCORED + 1),
+            np.ascontiguousarray(history),
+            filters(known + SCORED + 1),
             np.ascontiguousarray(observation.agents[world, -1]),
             np.ascontiguousarray(observation.agent_valid[world, -1]),
             np.ascontiguousarray(observation.agent_size[world]),
@@ -139,6 +142,11 @@ def plan_kernel(
     total_scores(table, offsets, weights)
     best = int(np.argmax(table[:, TOTAL]))
     out[:] = proposals[best]
-    if table[best, HIT_TIME] <= emergency.within:
-        j = best % goals.shape[0]
-        brake(way, start, goals[j], lengths[j], emergency.decel, out)
+    if table[best, HIT_TIME] <= max(emergency.within, start.speed / emergency.decel + emergency.lag):
+        j, row = best % goals.shape[0], np.zeros(table.shape[1])
+        for tries in range(3):
+            brake(way, start, goals[j], lengths[j], emergency.decel + tries * emergency.harder, out)
+            drive(ego, out, work, states)
+            rate(states, history, comfort_filters, traffic, way, start.s, row)
+            if row[HIT_TIME] == np.inf:
+                break

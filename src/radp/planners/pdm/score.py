@@ -23,6 +23,7 @@ from radp.planners.pdm.settings import DT, SCORED, Weights
 from radp.planners.route import STEP
 
 TTC_STEPS = math.floor(LEAST / TTC_STEP)  # later contacts do not change the metric
+TOLERANCE = 0.15  # m off the road, half of what the metric forgives
 WINDOW = round(1.0 / DT)  # samples of the driving direction's window
 COLLISION, DRIVABLE, DIRECTION, PROGRESS, TTC, COMFORT, HIT_TIME, TOTAL = range(8)  # columns of a score table
 
@@ -105,7 +106,8 @@ def follow_verge(
             border = LEFT if offset > 0.0 else RIGHT
             connected[t] = connected[t] and abs(offset) <= own[border, place]
             beyond = max(abs(offset) - road[border, place], at - last * STEP)
-            outside[t] = max(outside[t], beyond)
+            if beyond > TOLERANCE:
+                outside[t] = max(outside[t], beyond)
     return s
 
 

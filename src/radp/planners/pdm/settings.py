@@ -26,7 +26,7 @@ class Weights(NamedTuple):
     progress: float = 5.0
     ttc: float = 5.0
     comfort: float = 2.0
-    center: float = 0.02  # taken off for each metre beside the centre line
+    center: float = 0.05  # taken off for each metre beside the centre line
     least_progress: float = 5.0  # m; where no proposal gets further, progress does not count
 
 
@@ -34,7 +34,9 @@ class Brake(NamedTuple):
     """The emergency brake."""
 
     within: float = 2.0  # s to an at-fault collision of the best proposal
+    lag: float = 0.7  # s beyond the time to stop: the faster, the earlier it brakes (not published)
     decel: float = 4.0  # m/s2, just inside the comfort bound of 4.05
+    harder: float = 2.5  # m/s2 more at a time, twice at most, where that avoids the collision (not published)
 
 
 FRACTIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the allowed speed

@@ -17,8 +17,8 @@ from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.zoo.models import MODELS, list_models
 
-# All route lanes, so that the corridor spans lanes side by side, and the ego's speed; sizes as published.
-RULE_SCENES = SceneConfig(route_order="lanes", yellow_is_unknown=True, ego_dynamics=True)
+# All route lanes, so that the corridor spans lanes side by side; long ones cut, so that 20 points follow their bends.
+RULE_SCENES = SceneConfig(route_order="lanes", ego_dynamics=True, lane_length=50.0)
 
 
 def calibration_of(planner: Planner | None, name: str) -> Calibration | None:

@@ -43,6 +43,7 @@ class ModelConfig:
     # "driving": route_lanes hold one line in driving order from the ego on, instead of lanes by distance
     route_order: Literal["lanes", "driving"] = "lanes"
     yellow_is_unknown: bool = True  # the published scenes never say yellow
+    lane_length: float | None = None  # m: longer lanes are cut into pieces of their own, so that 20 points suffice
     route_tokens: bool = False  # each route lane is also a scene token, with a learned place in the order
     mask_padded_tokens: bool = False  # cross-attention does not see padded scene tokens
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
@@ -168,6 +169,7 @@ MINI = replace(
     near_horizon_s=0.5,
     route_order="driving",
     yellow_is_unknown=False,
+    lane_length=50.0,
     route_tokens=True,
     mask_padded_tokens=True,
     polyline_encoder="flat",

@@ -27,6 +27,7 @@ def scene_config(model: DiffusionModel) -> SceneConfig:
         neighbor_futures=size.agents,
         route_order=size.route_order,
         yellow_is_unknown=size.yellow_is_unknown,
+        lane_length=size.lane_length,
         ego_dynamics=True,  # the network does not read them, the rules and the head do
     )
 

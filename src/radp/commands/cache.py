@@ -33,7 +33,7 @@ def calibrate(
 
     torch.set_num_threads(threads)
     model = load_planner_model(model_path(planner))
-    samples, rule_samples = open_samples(data, scene_config(model)), open_samples(data, RULE_SCENES)
+    samples, rule_samples = open_samples(data, scene_config(model.config)), open_samples(data, RULE_SCENES)
     about = {"planner": planner, "data": str(data), "batches": batches, "batch": batch, "seed": seed}
     calibration = fit_calibration(model, samples, rule_samples, batches, batch, seed, about)
     out.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def cache(
         scales = Calibration.load(calibration or path)
     except ValueError as error:
         raise BadInput(f"{error}; run radp calibrate first") from None
-    source, rule_source = open_samples(data, scene_config(model)), open_samples(data, RULE_SCENES)
+    source, rule_source = open_samples(data, scene_config(model.config)), open_samples(data, RULE_SCENES)
     rows = np.random.default_rng([seed, 11]).permutation(len(source))[:samples]
     made = write_cache(out, model, source, rule_source, scales, rows, seed, workers)
     print(f"{out}: {len(made)} samples")

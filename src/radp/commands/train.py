@@ -168,7 +168,7 @@ def train_align(
     config = AlignConfig(
         loop=loop, strength=strength, rules=not no_rules, normalise=not no_normalisation, max_time=max_time
     )
-    scenes = scene_config(model)
+    scenes = scene_config(model.config)
     samples, rule_samples = open_samples(data, scenes), open_samples(data, RULE_SCENES)
     held_out = open_samples(validation, scenes) if validation is not None else None
     settings = {**asdict(config), "base": base, "data": str(data), "samples": len(samples)}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from radp.model.config import ModelConfig
 from radp.model.features import plan_features
 from radp.model.head import AttributionHead
 from radp.model.network import DiffusionModel
@@ -16,9 +17,8 @@ from radp.scene.plan import Plan
 from radp.scene.scene import EgoColumn, Scene
 
 
-def scene_config(model: DiffusionModel) -> SceneConfig:
+def scene_config(size: ModelConfig) -> SceneConfig:
     """How scenes are built for a model: its sizes, its form of the route."""
-    size = model.config
     return SceneConfig(
         agents=size.agents,
         static_objects=size.static_objects,
@@ -46,7 +46,7 @@ class DiffusionPlanner:
     ) -> None:
         self.model, self.name, self.head = model.eval(), name, head
         self.steps, self.temperature, self.guidance = steps, temperature, guidance
-        self.scenes = scene_config(model)
+        self.scenes = scene_config(model.config)
 
     def plan(self, now: Observation | Scene, generator: torch.Generator | None = None) -> Plan:
         """A plan for each world or scene. In closed loop the noise comes from the observation's own seeds."""

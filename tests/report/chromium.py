@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +23,8 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--hide-scrollbars",
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Chromium reads commands from descriptor 3 and answers on 4.
+START = "import os, sys; [os.dup2(int(sys.argv[1 + i]), 3 + i) for i in (0, 1)]; os.execv(sys.argv[3], sys.argv[3:])"
 PATIENCE = 120.0  # s for any one answer; a busy machine is slow, not broken
 
 
@@ -41,17 +45,16 @@ class Chromium:
         self._profile = tempfile.TemporaryDirectory(prefix="radp-chromium-", ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-        # Chromium reads commands from descriptor 3 and answers on 4; the shell puts our pipes there.
-        redirect = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
+        theirs = [fcntl.fcntl(pipe, fcntl.F_DUPFD, 10) for pipe in (to_browser, from_browser)]
         command = [chromium_path(), *FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self._profile.name}"]
         self._process = subprocess.Popen(
-            ["sh", "-c", redirect, "sh", *command, "about:blank"],
-            pass_fds=(to_browser, from_browser),
+            [sys.executable, "-c", START, *map(str, theirs), *command, "about:blank"],
+            pass_fds=theirs,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(to_browser)
-        os.close(from_browser)
+        for pipe in (to_browser, from_browser, *theirs):
+            os.close(pipe)
         self._buffer, self._number, self._session = b"", 0, ""
         self._loaded = False
         page = next(t for t in self._call("Target.getTargets")["targetInfos"] if t["type"] == "page")

@@ -188,7 +188,9 @@ def _clear(out: Path) -> None:
         return
     try:
         written = json.loads((out / LIST).read_bytes())
-        files = written["files"] if written["format"] == FORMAT else []
+        if written["format"] != FORMAT:
+            raise ValueError(f"its format is {written['format']!r}, expected {FORMAT!r}")
+        files = [str(name) for name in written["files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{out / LIST} is not a readable list of pages ({error}); choose another folder") from None
     for name in files:

@@ -1,0 +1,126 @@
+"""The demo: two planners drive the same few scenarios, are scored, and are shown side by side."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radp.evaluation.closed_loop import COMMAND, Run, run_simulation, summarise_run
+from radp.planners import UnknownPlanner, load_planner
+from radp.report.viewer import Site, write_site
+from radp.runs import RunError, RunFolder
+from radp.runs.errors import BadInput
+from radp.runs.files import atomic_path
+from radp.scenario.synthetic import make_scenario
+from radp.sources.rollout_json import save_json, scenario_to_json
+from radp.zoo import list_models, list_splits, open_split
+
+BASELINE = "idm"
+BEST_RULE_BASED = "pdm_closed"
+FAVOURITES = ("radp-mini",)  # packaged models, the best first; others follow by name
+SPLITS = ("sumo14-test", "sumo14")  # the one to take scenarios from, if it is packaged
+SCENARIOS = 6
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo left behind: a run and its summary for each planner, and the pages."""
+
+    runs: list[Run]
+    summaries: list[dict[str, Any]]
+    site: Site
+
+
+def run_demo(out: Path | str, count: int = SCENARIOS, note: Callable[[str], None] = print) -> Demo:
+    """Drive `count` scenarios in reactive traffic with the teacher beside the planner.
+
+    A demo that was interrupted goes on; one of another version or planner is driven anew.
+    """
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out} is a file; expected a folder for the demo")
+    planners = [best_planner(), BASELINE]
+    scenarios = choose_scenarios(out, count)
+    runs, summaries = [], []
+    for planner in planners:
+        note(f"{planner} drives {count} scenarios")
+        runs.append(_drive(planner, scenarios, out / "runs" / planner, count))
+        summaries.append(summarise_run(runs[-1]))
+    return Demo(runs, summaries, write_site(runs, out))
+
+
+def best_planner() -> str:
+    """The best packaged model that can be loaded, or the best planner that needs none."""
+    packaged = list_models()
+    ordered = [*(name for name in FAVOURITES if name in packaged), *(n for n in packaged if n not in FAVOURITES)]
+    for name in ordered:
+        try:
+            load_planner(name)
+        except UnknownPlanner:
+            continue
+        return name
+    return BEST_RULE_BASED
+
+
+def choose_scenarios(out: Path, count: int) -> str:
+    """A folder with scenarios spread evenly over a packaged split; without one, with scenarios made by formula."""
+    packaged = list_splits()
+    name = next((name for name in (*SPLITS, *packaged) if name in packaged), None)
+    folder = out / "scenarios" / f"{name or 'made'}-{count}"
+    folder.mkdir(parents=True, exist_ok=True)
+    split = None if name is None else open_split(name)
+    total = count if split is None else len(split)
+    for i, position in enumerate(np.linspace(0, total - 1, count).round().astype(int)):
+        path = folder / f"{i:03d}.json.gz"
+        if not path.exists():
+            scenario = make_scenario(int(position)) if split is None else split[int(position)]
+            with atomic_path(path) as whole:
+                save_json(scenario_to_json(scenario), whole)
+    return str(folder)
+
+
+def _drive(planner: str, scenarios: str, folder: Path, count: int) -> Run:
+    """Resume the run in the folder, or replace it if it is another one of the demo's."""
+
+    def drive() -> Run:
+        return run_simulation(planner, scenarios, folder, agents="reactive", limit=count, explain=True)
+
+    try:
+        return drive()
+    except RunError:
+        if RunFolder.open(folder).config["command"] != COMMAND:
+            raise
+        shutil.rmtree(folder)
+        return drive()
+
+
+def demo_table(demo: Demo) -> str:
+    """Scores x100 by scenario and planner, and their means."""
+    names = [run.job.planner for run in demo.runs]
+    width = max(len(row["kind"]) for row in demo.site.rows)
+    lines = [f"{'score x100':<{width}}  " + "  ".join(f"{name:>12}" for name in names)]
+    for row in demo.site.rows:
+        scores = (f"{100 * drive['score']:12.1f}" if drive else f"{'-':>12}" for drive in row["drives"])
+        lines.append(f"{row['kind']:<{width}}  " + "  ".join(scores))
+    means = (f"{100 * summary['score']['mean']:12.1f}" for summary in demo.summaries)
+    lines.append(f"{'mean':<{width}}  " + "  ".join(means))
+    for name, summary in zip(names, demo.summaries):
+        lines += [f"{name} failed on {failure['token']}: {failure['reason']}" for failure in summary["failures"]]
+    return "\n".join(lines)
+
+
+def demo_json(demo: Demo) -> str:
+    return json.dumps(
+        {
+            "index": str(demo.site.index),
+            "pages": {token: str(path) for token, path in demo.site.pages.items()},
+            "planners": {run.job.planner: summary for run, summary in zip(demo.runs, demo.summaries)},
+        },
+        indent=1,
+    )

@@ -1,0 +1,69 @@
+"""The demo: leaves pages, goes on where it stopped, replaces what is its own only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from radp.commands.cli import main
+from radp.report import demo
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planners without compilation, and short scenarios."""
+    monkeypatch.setattr(demo, "best_planner", lambda: "constant_velocity")
+    monkeypatch.setattr(demo, "BASELINE", "log_replay")
+    monkeypatch.setattr(demo, "list_splits", list)
+    made = demo.make_scenario
+    monkeypatch.setattr(demo, "make_scenario", lambda seed: made(seed, 4, frames=16))
+
+
+def test_demo_leaves_pages_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "constant_velocity    log_replay" in told
+    assert (tmp_path / "d" / "index.html").as_uri() in told
+    drives = {path: path.stat().st_mtime_ns for path in tmp_path.glob("d/runs/*/drives/*")}
+    assert len(drives) == 4
+    assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert list(summary["planners"]) == ["constant_velocity", "log_replay"]
+    assert len(summary["pages"]) == 2
+    assert drives == {path: path.stat().st_mtime_ns for path in tmp_path.glob("d/runs/*/drives/*")}
+
+
+def test_another_demo_in_the_folder_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    demo.run_demo(tmp_path, 1, note=lambda _: None)
+    made = demo.run_demo(tmp_path, 2, note=lambda _: None)
+    assert [len(run.store.tokens()) for run in made.runs] == [2, 2]
+    assert len(list(tmp_path.glob("0*.html"))) == 2
+
+
+def test_folder_of_another_command_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from radp.runs import RunFolder
+
+    RunFolder.create(tmp_path / "runs" / "constant_velocity", "train", {})
+    assert main(["demo", "--out", str(tmp_path), "--scenarios", "1"]) == 2
+    assert "holds another run" in capsys.readouterr().err
+    assert (tmp_path / "runs" / "constant_velocity" / "config.json").exists()
+
+
+def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path), "--scenarios", "0"]) == 2
+    assert "scenarios is 0" in capsys.readouterr().err
+    (tmp_path / "file").write_text("x")
+    assert main(["demo", "--out", str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_scenarios_are_spread_over_a_packaged_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios = [demo.make_scenario(seed) for seed in range(5)]
+    monkeypatch.setattr(demo, "list_splits", lambda: ["packaged"])
+    monkeypatch.setattr(demo, "open_split", lambda name: scenarios if name == "packaged" else None)
+    folder = demo.choose_scenarios(tmp_path, 3)
+    from radp.zoo import open_split
+
+    assert open_split(folder).tokens() == [scenarios[i].token for i in (0, 2, 4)]

@@ -1,0 +1,266 @@
+"""The pages in a real browser: opened from a file, driven with mouse and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from radp.evaluation.closed_loop import Run
+from radp.report.viewer import Site, write_site
+from tests.report.chromium import Chromium
+from tests.report.conftest import FRAMES, HOSTILE
+
+pytestmark = pytest.mark.browser
+LAST = FRAMES - 2  # position of the last sample
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with Chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def one(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return write_site([run], tmp_path_factory.mktemp("one"))
+
+
+@pytest.fixture(scope="module")
+def two(run: Run, other_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return write_site([run, other_run], tmp_path_factory.mktemp("two"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_wrong(browser: Chromium) -> Iterator[None]:
+    """No console error, and no request but for the pages themselves."""
+    browser.errors.clear()
+    browser.requests.clear()
+    yield
+    assert browser.errors == []
+    assert all(url.startswith("file://") and ".html" in url for url in browser.requests)
+
+
+def first(site: Site) -> Path:
+    return next(iter(site.pages.values()))
+
+
+def box(browser: Chromium, selector: str) -> dict[str, float]:
+    return browser.evaluate(f"document.querySelector('{selector}').getBoundingClientRect().toJSON()")
+
+
+def shown(browser: Chromium) -> dict[str, Any]:
+    """What every part of the page says the moment is."""
+    return browser.evaluate(
+        "({frame: viewer.player.frame, scrub: Number(document.getElementById('scrub').value),"
+        " views: viewer.views.map((v) => v.shownTime), clock: document.getElementById('clock').textContent})"
+    )
+
+
+def test_page_opens_and_draws(browser: Chromium, one: Site, tmp_path: Path) -> None:
+    browser.open(first(one))
+    assert shown(browser) == {"frame": 0, "scrub": 0, "views": [0], "clock": "0.0 / 3.9 s"}
+    browser.screenshot(tmp_path / "page.png")
+    with Image.open(tmp_path / "page.png") as picture:
+        assert picture.size == (1280, 800)
+        view = box(browser, ".view canvas")
+        middle = picture.convert("RGB").getpixel(
+            (int(view["x"] + view["width"] / 2), int(view["y"] + view["height"] / 2))
+        )
+        assert middle == (230, 159, 0)  # the ego
+    fits = "document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight"
+    assert browser.evaluate(fits)
+
+
+def test_play_advances_and_pause_stops(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    browser.key(" ")
+    browser.wait_for("viewer.player.frame >= 3")
+    assert browser.evaluate("viewer.player.playing")
+    browser.click_on("#play")
+    assert not browser.evaluate("viewer.player.playing")
+    now = shown(browser)
+    browser.settle()
+    assert shown(browser) == now
+    assert now["scrub"] == now["frame"]
+
+
+def test_play_stops_at_the_end_and_starts_again(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    browser.evaluate("viewer.player.speed = 100")
+    browser.key(" ")
+    browser.wait_for(f"viewer.player.frame === {LAST} && !viewer.player.playing")
+    browser.evaluate("viewer.player.speed = 0.01")
+    browser.key(" ")
+    assert browser.evaluate("viewer.player.playing && viewer.player.frame < 5")
+
+
+def test_keys(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    for key, shift, frame in (
+        ("ArrowRight", 0, 1), ("ArrowRight", 8, 11), ("ArrowLeft", 0, 10), ("End", 0, LAST), ("ArrowRight", 0, LAST),
+        ("Home", 0, 0), ("ArrowLeft", 8, 0),
+    ):  # fmt: skip
+        browser.key(key, shift)
+        assert shown(browser)["frame"] == frame
+    browser.key("f")
+    assert not browser.evaluate("viewer.camera.follow")
+    browser.key("+")
+    assert browser.evaluate("viewer.player.speed") == 2
+
+
+def test_scrubbing_moves_everything(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    place = box(browser, "#scrub")
+    browser.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    now = shown(browser)
+    assert abs(now["frame"] - LAST / 2) <= 1
+    assert now["scrub"] == now["frame"] == now["views"][0]
+    assert now["clock"].startswith(f"{now['frame'] / 10:.1f} /")
+
+
+def test_click_on_a_curve_jumps_there(browser: Chromium, two: Site) -> None:
+    browser.open(first(two))
+    place = box(browser, "#curves")
+    for frame in (30, 7):
+        x = browser.evaluate(f"viewer.curves.x({frame})")
+        browser.click(place["x"] + x, place["y"] + 40)
+        assert shown(browser)["frame"] == frame
+        assert shown(browser)["views"] == [frame, frame]
+    browser.mouse("Pressed", place["x"] + x, place["y"] + 40)
+    browser.mouse("Moved", place["x"] + browser.evaluate("viewer.curves.x(20)"), place["y"] + 40, buttons=1)
+    browser.settle()
+    assert shown(browser)["frame"] == 20
+    browser.mouse("Released", place["x"] + x, place["y"] + 40)
+
+
+def test_side_by_side_stays_in_step(browser: Chromium, two: Site) -> None:
+    browser.open(first(two))
+    assert browser.evaluate("viewer.views.length") == 2
+    browser.key(" ")
+    for _ in range(5):
+        browser.settle()
+        times = shown(browser)["views"]
+        assert times[0] == times[1]
+    browser.wait_for("viewer.player.frame > 2")
+    left, right = (box(browser, f".view:nth-child({i})") for i in (1, 2))
+    assert left["width"] == pytest.approx(right["width"], abs=1)
+    browser.click_on("#which button:nth-child(2)")
+    assert box(browser, ".view:nth-child(2)")["width"] == 0
+    assert box(browser, ".view:nth-child(1)")["width"] > 1.9 * left["width"]
+
+
+def test_hover_tells_about_an_agent(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    view = box(browser, ".view canvas")
+    found = browser.evaluate(
+        "(() => { const v = viewer.views[0], d = v.drive; for (let i = 0; i < d.tracks.length; i++) {"
+        " const p = d.pose(d.tracks[i], 0); if (!p) continue; const [x, y] = v.toCanvas(p.x, p.y);"
+        " if (x > 150 && x < v.width - 150 && y > 80 && y < v.height - 40)"
+        " return [x, y, d.tracks[i].id, p.speed] } })()"
+    )
+    x, y, name, speed = found
+    browser.mouse("Moved", view["x"] + x, view["y"] + y)
+    browser.settle()
+    told = browser.evaluate("document.getElementById('tip').innerText")
+    assert name in told
+    assert f"{speed:.1f} m/s" in told
+    assert "% of the collision pressure" in told
+    browser.mouse("Moved", 5, 5)
+    browser.settle()
+    assert browser.evaluate("document.getElementById('tip').hidden")
+
+
+def test_zoom_and_pan(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    view = box(browser, ".view canvas")
+    x, y = view["x"] + 200, view["y"] + 150
+    before = browser.evaluate("viewer.camera.zoom")
+    browser.mouse("Wheel", x, y, deltaX=0, deltaY=-200)
+    browser.wait_for(f"viewer.camera.zoom > {before}")
+    spot = browser.evaluate("viewer.views[0].toWorld(200, 150)")
+    browser.mouse("Pressed", x, y)
+    browser.mouse("Moved", x + 90, y + 60, buttons=1)
+    browser.mouse("Released", x + 90, y + 60)
+    browser.settle()
+    assert not browser.evaluate("viewer.camera.follow")
+    assert browser.evaluate("viewer.views[0].toWorld(290, 210)") == pytest.approx(spot, abs=0.05)
+    browser.click_on("#follow")
+    assert browser.evaluate("viewer.camera.follow")
+
+
+def test_light_and_dark(browser: Chromium, one: Site) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    browser.dark(False)
+    browser.open(first(one))
+    light = browser.evaluate(ground)
+    browser.dark(True)
+    dark = browser.evaluate(ground)
+    assert light != dark
+    browser.click_on("#theme")
+    assert browser.evaluate(ground) == light
+    browser.key("d")
+    assert browser.evaluate(ground) == dark
+    browser.evaluate("localStorage.clear()")
+    browser.dark(False)
+
+
+def test_moment_of_the_card_jumps_there(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    frame = browser.evaluate("viewer.drives[0].card.flatMap((row) => row.moments)[0].frame")
+    browser.click_on(".moment")
+    assert shown(browser)["frame"] == frame
+
+
+def test_legend_opens(browser: Chromium, one: Site) -> None:
+    browser.open(first(one))
+    browser.click_on("#legend-button")
+    assert "red light" in browser.evaluate("document.getElementById('legend').innerText")
+    browser.key("Escape")
+    assert browser.evaluate("document.getElementById('legend').hidden")
+
+
+def test_hostile_names_are_shown_as_text(browser: Chromium, two: Site) -> None:
+    for page in (two.pages[HOSTILE], two.index):
+        browser.open(page)
+        assert browser.evaluate("window.hacked === undefined")
+        assert browser.evaluate("document.querySelectorAll('img').length") == 0
+        assert HOSTILE in browser.evaluate("document.body.textContent")
+    browser.open(two.pages[HOSTILE])
+    assert browser.evaluate("document.getElementById('token').textContent") == HOSTILE
+
+
+def order(browser: Chromium) -> list[str]:
+    return browser.evaluate("[...document.querySelectorAll('td.name small:first-of-type')].map((s) => s.textContent)")
+
+
+def test_index_sorts_by_any_column(browser: Chromium, two: Site) -> None:
+    browser.open(two.index)
+    keys = browser.evaluate("[...document.querySelectorAll('th[data-key]')].map((th) => th.dataset.key)")
+    assert {"score", "metric-ego_is_comfortable", "pressure-collision"} <= set(keys)
+    assert len(keys) == 2 + 8 + 6 + 1
+    for key, value, down in (
+        ("pressure-comfort", lambda row: row["drives"][0]["pressures"][4], True),
+        ("metric-ego_progress_along_expert_route", lambda row: row["drives"][0]["metrics"][4], False),
+    ):
+        browser.click_on(f"th[data-key={key}] button")
+        expected = sorted(two.rows, key=value, reverse=down)
+        assert order(browser) == [row["token"] for row in expected]
+        browser.click_on(f"th[data-key={key}] button")
+        assert order(browser) == [row["token"] for row in sorted(two.rows, key=value, reverse=not down)]
+
+
+def test_index_filters_and_leads_to_a_page(browser: Chromium, one: Site) -> None:
+    browser.open(one.index)
+    browser.evaluate(
+        "(() => { const field = document.getElementById('filter'); field.value = '000001';"
+        " field.dispatchEvent(new Event('input')) })()"
+    )
+    assert order(browser) == ["synthetic_000001"]
+    browser.click_on("tbody tr td.thumb")
+    browser.wait_for("typeof viewer === 'object' && viewer.page.token === 'synthetic_000001'")
+    browser.click_on("#home")
+    browser.wait_for("document.getElementById('runs') !== null")

@@ -19,7 +19,7 @@ class Traffic:
 
     per_lane: float = 0.05  # vehicles per entering lane
     persons: float = 0.006  # people per sidewalk
-    jaywalkers: float = 0.08  # people per unmarked crossing
+    jaywalkers: float = 0.12  # people per unmarked crossing
     kerb_stops: float = 0.04  # stops per kerb lane
     red_runners: float = 0.06  # share of cars
     ignorers: float = 0.05  # share of cars

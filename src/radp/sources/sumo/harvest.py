@@ -24,7 +24,7 @@ from radp.sources.sumo.windows import Window, cut, defect, make_scenario
 SOURCE = "sumo14"
 WARM_UP = 300  # frames before the first drive: the network fills up
 APART = 150  # frames between two drives of one ego
-HAZARD_SHARE = 0.4  # of a kind's scenarios are looked for among windows with a hazard first
+HAZARD_BIAS = 0.25  # windows with a hazard come this much earlier in the queue of their kind
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _queues(
     queues: dict[str, list[tuple[float, Window]]] = {}
     for candidate in candidates:
         window = cut(candidate, egos[candidate.ego], log)
-        late = rng.random() * (HAZARD_SHARE if window.hazards else 1.0)
+        late = rng.random() * (HAZARD_BIAS if window.hazards else 1.0)
         queues.setdefault(candidate.kind, []).append((late, window))
     return {kind: [w for _, w in sorted(rows, key=lambda row: -row[0])] for kind, rows in queues.items()}
 

@@ -68,7 +68,7 @@ class Stage:
 
     road: Road
     rng: np.random.Generator
-    every: float = 8.0
+    every: float = 6.0
     acts: list[Act] = field(default_factory=list)
     _waiting: list[int] = field(default_factory=list)  # acts for which no actor was found yet
     _pending: dict[str, tuple[int, str]] = field(default_factory=dict)  # actor -> frame at which it is let go, what

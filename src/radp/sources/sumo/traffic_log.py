@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -19,6 +22,7 @@ from radp.sources.sumo.vehicles import EGO_CATEGORIES, PERSON_SIZE
 
 LONG = 7.0  # [m] longer vehicles keep SUMO's chord pose
 WALK_SIGMA = 0.4  # [s]
+JUMP = 0.5  # [m] per frame: more than a person can walk
 CROSSWALK = 1  # value of `crossing`
 
 
@@ -56,7 +60,8 @@ class TrafficLog:
 def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random.Generator) -> TrafficLog:
     """Smooth everything; put parked cars on the parking strips."""
     vehicles = sorted(recording.vehicles)
-    people = sorted(name for name, trace in recording.people.items() if len(trace.lanes) > 2)
+    walks = dict(sorted(walk for name, trace in recording.people.items() for walk in _walks(name, trace)))
+    people = list(walks)
     parked = _parked_cars(road, rng)
     total, frames = len(vehicles) + len(parked) + len(people), recording.frames
     state, valid = np.zeros((total, frames, len(Box))), np.zeros((total, frames), dtype=bool)
@@ -75,7 +80,7 @@ def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random
     for i, (pose, _) in enumerate(parked, start=len(vehicles)):
         state[i, :, : Box.VX], valid[i] = pose, True
     for i, name in enumerate(people, start=len(vehicles) + len(parked)):
-        trace = recording.people[name]
+        trace = walks[name]
         span = slice(trace.first, trace.first + len(trace.lanes))
         state[i, span], valid[i, span] = _person_states(trace), True
         crossing[i, span] = [marks.get(edge, 0) for edge in trace.lanes]
@@ -106,6 +111,16 @@ def _vehicle_states(trace: Trace, length: float) -> tuple[np.ndarray, Motion | N
         return smooth_chord(front, angle, length), None
     drive = smooth_drive(front, angle)
     return drive.box_states(length), drive
+
+
+def _walks(name: str, trace: Trace) -> Iterator[tuple[str, Trace]]:
+    """A person's trace, cut where SUMO makes it jump; what follows a jump is somebody else."""
+    columns = np.frombuffer(trace.values, dtype=np.float64).reshape(-1, 4)
+    jumps = np.flatnonzero(np.hypot(*np.diff(columns[:, :2], axis=0).T) > JUMP) + 1
+    for part, (start, end) in enumerate(pairwise([0, *jumps.tolist(), len(columns)])):
+        if end - start > 2:
+            values = array("d", columns[start:end].ravel().tolist())
+            yield f"{name}.{part}" if part else name, Trace(trace.first + start, values, trace.lanes[start:end])
 
 
 def _person_states(trace: Trace) -> np.ndarray:

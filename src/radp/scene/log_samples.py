@@ -132,7 +132,7 @@ def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[s
 
 
 def write_log_samples(
-    path: Path | str, scenarios: Sequence[Scenario], choice: SampleChoice | None = None, workers: int = 1
+    path: Path | str, scenarios: Sequence[Scenario] | Split, choice: SampleChoice | None = None, workers: int = 1
 ) -> LogSamples:
     """Make the store of all scenarios; shards that are there are kept, so a killed run goes on with the same call."""
     path, choice = Path(path), choice or SampleChoice()
@@ -163,7 +163,7 @@ def _is_done(file: Path, settings: dict[str, Any]) -> bool:
 
 
 def _write_shard(
-    path: Path, scenarios: Sequence[Scenario], choice: SampleChoice, settings: dict[str, Any], number: int
+    path: Path, scenarios: Sequence[Scenario] | Split, choice: SampleChoice, settings: dict[str, Any], number: int
 ) -> None:
     first = number * choice.logs_per_shard
     logs = [scenarios[i] for i in range(first, min(first + choice.logs_per_shard, len(scenarios)))]

@@ -43,6 +43,7 @@ from radp.scene.observation import HISTORY
 from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
 from radp.scene.scene import EgoColumn, Scene
+from radp.zoo.splits import Split
 
 FORMAT, VERSION = "radp-log-samples", 1
 MAPS = "maps"

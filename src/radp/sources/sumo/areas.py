@@ -16,7 +16,7 @@ from radp.sources.sumo.lanes import Connector, LaneLine, grid, shape_of
 
 STOP_LINE_DEPTH, STOP_LINE_INSET = 0.3, 0.15  # [m] half depth; distance from the lane's borders
 CLOSE = 0.1  # [m] slivers between polygons narrower than twice this are closed
-SHOULDER = 0.5  # [m] of asphalt beside the lanes of a junction
+SHOULDER = 0.8  # [m] of asphalt beside the lanes of a junction
 SMALL_HOLE = 20.0  # [m^2]
 SPECK = 2.0  # [m^2] smaller parts are leftovers of the pavement
 SIMPLE = 0.01  # [m] tolerance of simplified outlines

@@ -51,7 +51,7 @@ def four_way(rng: np.random.Generator, protected: bool) -> Blueprint:
     _bend(net, rng)
     cycle = ("--tls.cycle.time", str(int(rng.choice([60, 70, 80, 90]))))
     options = (*(PROTECTED if protected else PERMISSIVE), *cycle, *_radius(rng.uniform(9, 11)))
-    return Blueprint(net, options, Traffic(per_lane=rng.uniform(0.05, 0.09), persons=0.01))
+    return Blueprint(net, options, Traffic(per_lane=rng.uniform(0.05, 0.09), persons=0.014))
 
 
 def corridor(rng: np.random.Generator) -> Blueprint:
@@ -77,7 +77,7 @@ def corridor(rng: np.random.Generator) -> Blueprint:
         cross_all(net, node, arms[node])
     _bend(net, rng)
     light = PROTECTED if rng.random() < 0.5 else ()
-    return Blueprint(net, (*light, *_radius(10)), Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.008))
+    return Blueprint(net, (*light, *_radius(10)), Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.012))
 
 
 def priority_t(rng: np.random.Generator) -> Blueprint:
@@ -104,21 +104,22 @@ def priority_t(rng: np.random.Generator) -> Blueprint:
         join(net, arms[node], left_lane=False)
         net.crossing(node, [arms[node][-1].leaving, arms[node][-1].arriving])
     _bend(net, rng)
-    return Blueprint(net, _radius(10), Traffic(per_lane=rng.uniform(0.07, 0.11), persons=0.01))
+    return Blueprint(net, _radius(10), Traffic(per_lane=rng.uniform(0.07, 0.11), persons=0.014))
 
 
 def all_way_stop(rng: np.random.Generator) -> Blueprint:
-    """Single-lane streets where everybody stops, with crosswalks."""
+    """Single-lane streets where everybody stops, with crosswalks and parked cars."""
     net = PlainNet()
     net.node("c", (0, 0), "allway_stop")
     arms, middles = [], rng.permutation(["kerb", "jay", "", ""])
     for i, angle in enumerate(_around(rng, 4, 10)):
         net.node(f"f{i}", _polar(angle, rng.uniform(320, 380)))
-        arms.append(two_way(net, "c", f"f{i}", 1, float(rng.choice([8.33, 11.11])), str(middles[i]))[0])
+        speed, parking = float(rng.choice([8.33, 11.11])), middles[i] == "" and bool(rng.random() < 0.6)
+        arms.append(two_way(net, "c", f"f{i}", 1, speed, str(middles[i]), parking=parking)[0])
     join(net, arms)
     cross_all(net, "c", arms)
     _bend(net, rng)
-    return Blueprint(net, _radius(9.5), Traffic(per_lane=rng.uniform(0.06, 0.1), persons=0.015))
+    return Blueprint(net, _radius(9.5), Traffic(per_lane=rng.uniform(0.06, 0.1), persons=0.018))
 
 
 def roundabout(rng: np.random.Generator) -> Blueprint:
@@ -149,7 +150,7 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
             (f"in{i}", (f"f{i}", f"n{i}"), line),
             (f"out{i}", (f"x{i}", f"f{i}"), mirrored[::-1]),
         ):
-            net.edge(name, *ends, 1, speed, shape=shape, priority=1, **lone)
+            net.edge(name, *ends, 1, speed, shape=shape, width=3.8, priority=1, **lone)
         before, between, after = ring[2 * i - 1], ring[2 * i], ring[2 * i + 1]
         for start, end in ((before, between), (between, after), (f"in{i}", after), (before, f"out{i}")):
             net.connect(start, end, [(0, 0)])
@@ -160,8 +161,8 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
 def _flare(angle: float, part: float, radius: float, far: float) -> np.ndarray:
     """Centre line of a lane that comes in along an arm, swings aside and meets the ring at a slant."""
     along, aside = _polar(angle, 1.0), _polar(angle + np.pi / 2, 1.0)
-    straight = [s * along + 2.0 * aside for s in np.arange(far, radius + 45, -6.0)]
-    start, end = (radius + 45) * along + 2.0 * aside, _polar(angle + part, radius)
+    straight = [s * along + 2.1 * aside for s in np.arange(far, radius + 45, -6.0)]
+    start, end = (radius + 45) * along + 2.1 * aside, _polar(angle + part, radius)
     slant = 0.88 * _polar(angle + part + np.pi / 2, 1.0) - 0.47 * _polar(angle + part, 1.0)
     handle_start, handle_end = start - 20.0 * along, end - 16.0 * slant
     t = np.linspace(0, 1, 16)[:, None]
@@ -236,7 +237,7 @@ def lane_drop(rng: np.random.Generator) -> Blueprint:
     join(net, arms)
     cross_all(net, "c", arms)
     _bend(net, rng)
-    return Blueprint(net, (*PROTECTED, *_radius(10)), Traffic(per_lane=rng.uniform(0.09, 0.13), persons=0.008))
+    return Blueprint(net, (*PROTECTED, *_radius(10)), Traffic(per_lane=rng.uniform(0.09, 0.13), persons=0.012))
 
 
 def narrow_street(rng: np.random.Generator) -> Blueprint:

@@ -19,6 +19,7 @@ REACH = 40.0  # [m] how far a leader is looked for
 LEAD_LATERAL = 1.2  # [m]
 CROWD = 8.0  # [m] between boxes
 MOVING = 0.5  # [m/s]
+IGNORED = 255  # parked cars are no traffic
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Surroundings:
 def look_around(ego: np.ndarray, itself: int, first: int, log: TrafficLog) -> Surroundings:
     """ego (n, 11) from frame `first` of a TrafficLog on; `itself` is its row there."""
     out = np.zeros((len(ego), 7))
+    kind = np.where(np.array(log.category) == "parked", IGNORED, log.type)
     span = slice(first, first + len(ego))
-    _look(ego, itself, log.state[:, span], log.valid[:, span], log.size, log.type, log.crossing[:, span], out)
+    _look(ego, itself, log.state[:, span], log.valid[:, span], log.size, kind, log.crossing[:, span], out)
     return Surroundings(*out.T)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -44,12 +46,15 @@ def bench_plan(threads: int = 2, repeats: int = 20, config: str = "nuplan", seed
     return {
         "config": config,
         "threads": threads,
-        "latency_ms": 1e3 * statistics.median(single[0]),
-        "latency_best_ms": 1e3 * min(single[0]),
-        "scenes_per_s": PLAN_BATCH / statistics.median(batched[0]),
         "batch": PLAN_BATCH,
-        "reference_latency_ms": 1e3 * statistics.median(single[1]),
-        "reference_scenes_per_s": PLAN_BATCH / statistics.median(batched[1]),
+        "latency_ms": 1e3 * single[0].median,
+        "latency_best_ms": 1e3 * single[0].best,
+        "cpu_ms_per_plan": 1e3 * single[0].cpu,
+        "scenes_per_s": PLAN_BATCH / batched[0].median,
+        "cpu_ms_per_scene": 1e3 * batched[0].cpu / PLAN_BATCH,
+        "reference_latency_ms": 1e3 * single[1].median,
+        "reference_scenes_per_s": PLAN_BATCH / batched[1].median,
+        "load_average": load_average(),
     }
 
 
@@ -70,7 +75,7 @@ def bench_train(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
             optimiser.step()
 
-        times = _alternate(step, repeats=repeats)[0]
+        taken = _alternate(step, repeats=repeats)[0]
     return {
         "config": config,
         "threads": threads,
@@ -78,8 +83,10 @@ def bench_train(
         "dropout": model.config.encoder_dropout,
         "noise_draws": model.config.noise_draws,
         "keeps_freed_memory": kept,
-        "samples_per_s": batch / statistics.median(times),
-        "samples_per_s_best": batch / min(times),
+        "samples_per_s": batch / taken.median,
+        "samples_per_s_best": batch / taken.best,
+        "cpu_ms_per_sample": 1e3 * taken.cpu / batch,
+        "load_average": load_average(),
     }
 
 
@@ -144,16 +151,31 @@ def _wake_up(model: DiffusionModel, seed: int) -> None:
                 parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
 
 
-def _alternate(*calls: Callable[[], Any], repeats: int) -> list[list[float]]:
-    """Wall seconds of each call, in turn, after two warm-up rounds."""
-    seconds: list[list[float]] = [[] for _ in calls]
-    for round_number in range(repeats + 2):
-        for call, taken in zip(calls, seconds):
-            start = time.perf_counter()
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of a call: wall clock, median and best, and processor time of all threads, best."""
+
+    median: float
+    best: float
+    cpu: float
+
+
+def _alternate(*calls: Callable[[], Any], repeats: int) -> list[Taken]:
+    """Run the calls in turn, `repeats` times after two warm-up rounds."""
+    wall: list[list[float]] = [[] for _ in calls]
+    cpu: list[list[float]] = [[] for _ in calls]
+    for _ in range(repeats + 2):
+        for i, call in enumerate(calls):
+            start, start_cpu = time.perf_counter(), time.process_time()
             call()
-            if round_number >= 2:
-                taken.append(time.perf_counter() - start)
-    return seconds
+            wall[i].append(time.perf_counter() - start)
+            cpu[i].append(time.process_time() - start_cpu)
+    return [Taken(statistics.median(w[2:]), min(w[2:]), min(c[2:])) for w, c in zip(wall, cpu)]
+
+
+def load_average() -> float:
+    """Load average of the last minute: above the number of our own threads, somebody else was at work."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 class _threads:

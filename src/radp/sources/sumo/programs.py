@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
@@ -19,8 +20,7 @@ class SumoError(RuntimeError):
 def sumo_module(name: str) -> ModuleType:
     """`libsumo`, `sumolib.net` or `sumo`; one clear sentence when the extra is missing."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # libsumo warns of a pyarrow that workers never load
+        with redirect_stderr(StringIO()):  # libsumo warns of a pyarrow that workers never load
             return import_module(name)
     except ImportError:
         raise ImportError(MISSING) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from contextlib import redirect_stderr
+from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -20,7 +20,7 @@ class SumoError(RuntimeError):
 def sumo_module(name: str) -> ModuleType:
     """`libsumo`, `sumolib.net` or `sumo`; one clear sentence when the extra is missing."""
     try:
-        with redirect_stderr(StringIO()):  # libsumo warns of a pyarrow that workers never load
+        with redirect_stdout(StringIO()):  # libsumo warns of a pyarrow that workers never load
             return import_module(name)
     except ImportError:
         raise ImportError(MISSING) from None

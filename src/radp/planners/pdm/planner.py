@@ -18,6 +18,7 @@ from radp.planners.pdm.proposals import Start, Way, brake, find_leads, unroll
 from radp.planners.pdm.score import HIT_TIME, TOTAL, Traffic, rate, total_scores
 from radp.planners.pdm.settings import (
     BRAKE,
+    CLEARANCE,
     DRIVER,
     DT,
     FRACTIONS,
@@ -125,11 +126,13 @@ def plan_kernel(
     for a in range(seen.shape[0]):
         if static[seen[a]]:
             now[a, 3:] = 0.0
-    leads = find_leads(way, start, goals, lengths, now, size[seen])
+    boxes = size[seen]
+    leads = find_leads(way, start, goals, lengths, now, boxes)
     samples = SCORED + 1
     state, speed = forecast(now, samples)
     everywhere = np.ones((seen.shape[0], samples), np.bool_)
-    traffic = Traffic(state, everywhere, speed, size[seen], static[seen], static[seen])
+    boxes[:, 0] += 2.0 * CLEARANCE
+    traffic = Traffic(state, everywhere, speed, boxes, static[seen], static[seen])
     proposals = np.empty((table.shape[0], HORIZON + 1, 3))
     offsets, states, work = np.empty(table.shape[0]), np.empty((samples, 11)), np.empty((5, HORIZON + 1))
     for f in range(fractions.shape[0]):

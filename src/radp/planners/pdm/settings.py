@@ -34,11 +34,12 @@ class Brake(NamedTuple):
     """The emergency brake."""
 
     within: float = 2.0  # s to an at-fault collision of the best proposal
-    lag: float = 0.7  # s beyond the time to stop: the faster, the earlier it brakes (not published)
+    lag: float = 1.2  # s beyond the time to stop: the faster, the earlier it brakes (not published)
     decel: float = 4.0  # m/s2, just inside the comfort bound of 4.05
     harder: float = 2.5  # m/s2 more at a time, twice at most, where that avoids the collision (not published)
 
 
 FRACTIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the allowed speed
+CLEARANCE = 0.3  # m before and behind others that count as touched: the controller creeps to a stop (not published)
 OFFSETS = (-1.0, 0.0, 1.0)  # m to the left of the centre line
 DRIVER, WEIGHTS, BRAKE = Driver(), Weights(), Brake()

@@ -57,6 +57,8 @@ class ModelConfig:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 faults.append(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
+        if self.neighbours > self.agents:
+            faults.append(f"neighbours {self.neighbours} are more than agents {self.agents}")
         if self.target_space == "velocity" and self.output == "score":
             faults.append('target_space "velocity" needs output "x_start"')
         if self.target_space == "waypoint" and self.waypoint_loss_weight:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from radp.model.features import feature_count
-from radp.model.layers import Attention
+from radp.model.layers import Attention, hiding_bias
 
 HIDDEN = 256
 
@@ -57,8 +57,8 @@ class AttributionHead(nn.Module):
         """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool -> pressures (B, M), at least 0."""
         z = torch.cat((self.token_norm(ego_token), self.feature_norm(features)), -1)
         scene = self.scene_norm(scene)
-        padded = padded & ~padded.all(-1, keepdim=True)  # with nothing to look at, look at the padding
-        context = self.attention(self.query(z).unsqueeze(1), self.attention.keys_values(scene), padded).squeeze(1)
+        keys_values = self.attention.keys_values(scene)
+        context = self.attention(self.query(z).unsqueeze(1), keys_values, hiding_bias(padded)).squeeze(1)
         shared = torch.cat((z, context), -1)
         return softplus(torch.cat([branch(shared) for branch in self.branches], -1))
 

@@ -1,0 +1,143 @@
+"""Learned planners from disk: our folders, the published layout, adapters on top, and how they drive."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import radp
+from radp.commands.cli import main
+from radp.model.adapters import LoraSettings, add_adapters, load_adapters, save_adapters, target_names
+from radp.model.checkpoint import export_published, save_model
+from radp.model.config import ModelConfig
+from radp.model.head import AttributionHead, HeadConfig, save_head
+from radp.model.network import build_model
+from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.learned import load_learned
+from radp.runs.errors import BadInput
+from radp.scenario.synthetic import make_scenario
+from radp.sim.simulate import simulate
+
+SMALL = replace(
+    ModelConfig.preset("mini"), agents=6, lanes=8, neighbours=2, hidden=24, mixer_channels=16, preproj_hidden=32
+)
+RULES = ("collision", "lane", "speed", "kinematics", "comfort", "goal")
+
+
+def awake(config: ModelConfig, seed: int = 0):
+    """A model whose zero-initialised parts are not zero, so that everything in it matters."""
+    model = build_model(config, seed)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(0.02 * torch.randn(p.shape, generator=generator))
+    return model.eval()
+
+
+def short_scenario(seed: int = 1):
+    scenario = make_scenario(seed, agents=8)
+    frames = scenario.start + 12
+    tracks, lights = scenario.tracks, scenario.lights
+    return replace(
+        scenario,
+        time_us=scenario.time_us[:frames],
+        ego=scenario.ego[:frames],
+        tracks=replace(tracks, state=tracks.state[:, :frames], valid=tracks.valid[:, :frames]),
+        lights=replace(lights, state=lights.state[:frames]),
+    )
+
+
+def test_a_model_folder_drives_in_closed_loop_whatever_the_batch(tmp_path):
+    save_model(awake(SMALL), tmp_path / "small")
+    planner = radp.load_planner(str(tmp_path / "small"))
+    assert planner.name == "small"
+    scenarios = [short_scenario(1), short_scenario(2)]
+    together = list(simulate(planner, scenarios, agents="nonreactive", batch=2, keep_plans=True))
+    alone = list(simulate(planner, scenarios, agents="nonreactive", batch=1, keep_plans=True))
+    for a, b in zip(together, alone):
+        assert a.failure is None and a.plans.shape == (11, 80, 4)
+        np.testing.assert_allclose(a.ego, b.ego, atol=1e-4)
+
+
+def test_published_layout_goes_out_and_comes_back_exactly(tmp_path):
+    config = replace(ModelConfig(), hidden=24, agents=12, lanes=8, encoder_depth=1)
+    model = awake(config)
+    save_model(model, tmp_path / "mine")
+    assert (
+        main(
+            ["export", "diffusion-planner", "--planner", str(tmp_path / "mine"), "--out", str(tmp_path / "p" / "m.pth")]
+        )
+        == 0
+    )
+    back = load_learned(tmp_path / "p" / "m.pth").model
+    for (name, ours), theirs in zip(model.state_dict().items(), back.state_dict().values()):
+        assert torch.equal(ours, theirs), name
+    rollout = next(iter(simulate(DiffusionPlanner(back, "published"), [short_scenario()], agents="reactive")))
+    assert rollout.failure is None
+
+
+def test_a_small_model_has_no_place_in_the_published_layout(tmp_path):
+    with pytest.raises(ValueError, match="route_tokens"):
+        export_published(awake(SMALL), tmp_path / "m.pth")
+
+
+def test_adapters_sit_on_twelve_layers_and_merge_exactly(tmp_path):
+    base = awake(SMALL)
+    untouched = {name: value.clone() for name, value in base.state_dict().items()}
+    wrapped = add_adapters(base, LoraSettings())
+    trained = [name for name, p in wrapped.named_parameters() if p.requires_grad]
+    assert len(target_names(base)) == 12 and len(trained) == 24
+    with torch.no_grad():
+        for name, p in wrapped.named_parameters():
+            if "lora_B" in name:
+                p.normal_(std=0.05)
+    save_adapters(wrapped, tmp_path / "adapter")
+    assert {f.name for f in (tmp_path / "adapter").iterdir()} >= {"adapter_model.safetensors", "adapter_config.json"}
+    fresh = awake(SMALL)
+    assert all(torch.equal(untouched[n], v) for n, v in fresh.state_dict().items())
+    merged = load_adapters(fresh, tmp_path / "adapter")
+    wrapped.eval()
+    x, time = torch.randn(2, SMALL.predicted, 81, 4), torch.tensor([0.3, 0.8])
+    scene = _scene(SMALL)
+    with torch.no_grad():
+        on, off = base(base.observe(scene), x, time), merged(merged.observe(scene), x, time)
+    torch.testing.assert_close(on, off, atol=1e-6, rtol=1e-5)
+
+
+def test_planner_folder_with_base_adapters_and_head(tmp_path):
+    base = awake(SMALL)
+    save_model(base, tmp_path / "base")
+    wrapped = add_adapters(awake(SMALL))
+    save_adapters(wrapped, tmp_path / "aligned")
+    (tmp_path / "aligned" / "planner.json").write_text(json.dumps({"base": "../base"}))
+    plain = load_learned(tmp_path / "aligned")
+    head = AttributionHead(HeadConfig(SMALL.hidden, RULES, heads=6, hidden=16))
+    save_head(head, tmp_path / "aligned")
+    told = load_learned(tmp_path / "aligned")
+    scene = _scene(SMALL)
+    without, with_head = (p.plan(scene, torch.Generator().manual_seed(3)) for p in (plain, told))
+    assert without.pressure is None and with_head.pressure.shape == (2, 6) and (with_head.pressure >= 0).all()
+    assert torch.equal(without.trajectory, with_head.trajectory)
+
+
+def test_guidance_by_name_and_bad_folders(tmp_path):
+    save_model(awake(SMALL), tmp_path / "small")
+    guided = radp.load_planner(f"{tmp_path / 'small'}+guidance")
+    assert guided.name.endswith("+guidance") and guided.plan(_scene(SMALL)).trajectory.shape == (2, 80, 4)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "planner.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"planner\.json"):
+        load_learned(tmp_path / "broken")
+    with pytest.raises(BadInput, match="neither a packaged model"):
+        load_learned(tmp_path / "nothing")
+
+
+def _scene(config: ModelConfig):
+    from radp.planners.diffusion import scene_config
+    from radp.scene.builder import scenes_from_log
+
+    return scenes_from_log(make_scenario(5, agents=8), [40, 60], scene_config(config), with_future=False)

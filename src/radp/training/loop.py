@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from radp.model.memory import keep_freed_memory
 from radp.runs.folder import RunFolder
 from radp.training.ema import Ema
 from radp.training.records import Records
@@ -125,6 +126,7 @@ def fit(task: Task, config: LoopConfig, folder: RunFolder, stop_after: int | Non
 
     Returns the model with the averaged weights. Works in one process or under `accelerate launch`.
     """
+    keep_freed_memory()
     accelerator = _accelerator()
     rank, processes = accelerator.process_index, accelerator.num_processes
     if config.batch % processes:

@@ -59,7 +59,7 @@ VERBS = (
     Verb("simulate", "simulate:simulate", "Drive scenarios in closed loop."),
     Verb("score", "score:score", "Score drives as nuPlan does."),
     Verb("explain", "explain:explain", "Say which rule presses on a plan."),
-    Verb("evaluate", "evaluate:evaluate", "Compare planners over a split."),
+    Verb("evaluate planners", "evaluate:evaluate_planners", "Compare planners over splits, with intervals."),
     Verb("reproduce", "reproduce:reproduce", "Compute the tables of the paper."),
     Verb("view", "view:view", "Make an HTML page of drives."),
     Verb("bench", "bench:bench", "Measure speed on this machine."),

@@ -22,22 +22,22 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_demo_leaves_pages_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2"]) == 0
+    assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2", "--workers", "1"]) == 0
     told = capsys.readouterr().out
     assert "constant_velocity    log_replay" in told
     assert (tmp_path / "d" / "index.html").as_uri() in told
     drives = {path: path.stat().st_mtime_ns for path in tmp_path.glob("d/runs/*/drives/*")}
     assert len(drives) == 4
-    assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2", "--json"]) == 0
+    assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2", "--workers", "1", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert list(summary["planners"]) == ["constant_velocity", "log_replay"]
     assert len(summary["pages"]) == 2
     assert drives == {path: path.stat().st_mtime_ns for path in tmp_path.glob("d/runs/*/drives/*")}
 
 
-def test_another_demo_in_the_folder_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    demo.run_demo(tmp_path, 1, note=lambda _: None)
-    made = demo.run_demo(tmp_path, 2, note=lambda _: None)
+def test_another_demo_in_the_folder_is_replaced(tmp_path: Path) -> None:
+    demo.run_demo(tmp_path, 1, workers=1)
+    made = demo.run_demo(tmp_path, 2, workers=1)
     assert [len(run.store.tokens()) for run in made.runs] == [2, 2]
     assert len(list(tmp_path.glob("0*.html"))) == 2
 
@@ -46,7 +46,7 @@ def test_folder_of_another_command_is_kept(tmp_path: Path, capsys: pytest.Captur
     from radp.runs import RunFolder
 
     RunFolder.create(tmp_path / "runs" / "constant_velocity", "train", {})
-    assert main(["demo", "--out", str(tmp_path), "--scenarios", "1"]) == 2
+    assert main(["demo", "--out", str(tmp_path), "--scenarios", "1", "--workers", "1"]) == 2
     assert "holds another run" in capsys.readouterr().err
     assert (tmp_path / "runs" / "constant_velocity" / "config.json").exists()
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from radp.attribution.online import RULE_SCENES
 from radp.commands.cli import main
 from radp.evaluation.closed_loop import Run
 from radp.metrics.card import score_card
@@ -21,6 +23,10 @@ from radp.report.viewer.scenario_page import MOST_BYTES, scenario_page
 from radp.report.viewer.site import INDEX, LIST, page_name
 from radp.runs.errors import BadInput
 from radp.scenario import Box, Ego, Tracks
+from radp.scenario.synthetic import make_scenario
+from radp.scene.builder import build_scenes
+from radp.scene.observation import Observation
+from radp.scene.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
 from tests.report.conftest import HOSTILE, drive
@@ -73,6 +79,32 @@ def test_page_shows_the_drive_to_a_centimetre(run: Run) -> None:
     start = shown["tracks"]["span"][0][0]
     gap = rollout.agents.state[chosen[0], start, : Box.HEADING] - rollout.ego[0, : Ego.HEADING]
     assert np.abs((first - axle[0]) - gap).max() <= step
+
+
+class StandingForecasts:
+    """Plans to stay, and expects its nearest neighbours to stay where they are."""
+
+    name = "standing"
+
+    def plan(self, observation: Observation) -> Plan:
+        now = build_scenes(observation, RULE_SCENES).neighbor_agents_past[:, :4, -1, :4]
+        stay = torch.tensor([0.0, 0.0, 1.0, 0.0]).expand(len(observation), 80, 4)
+        return Plan(stay, predictions=now.unsqueeze(2).expand(-1, -1, 80, -1))
+
+
+def test_forecasts_start_from_their_own_tracks() -> None:
+    rollout = next(simulate(StandingForecasts(), [make_scenario(3, 20, frames=12)], "nonreactive", keep_plans=True))
+    assert rollout.predictions is not None and rollout.predictions.shape == (11, 4, 16, 2)
+    data = data_of(scenario_page([Told.of(rollout, None)], LINKS, False)[0])
+    shown, step = data["drives"][0], data["step"]
+    about = unpack(shown["forecasts"]["track"]).reshape(11, 4)
+    places = unpack(shown["forecasts"]["xy"]).reshape(11, 4, 16, 2) * step
+    axle = unpack(shown["ego"]["axle"]).reshape(11, 2) * step
+    for sample in range(11):
+        for row, track in enumerate(about[sample]):
+            position = rollout.agents.ids.index(shown["tracks"]["id"][track])
+            gap = rollout.agents.state[position, sample, : Box.HEADING] - rollout.ego[sample, : Ego.HEADING]
+            np.testing.assert_allclose(places[sample, row] - axle[sample], gap[None].repeat(16, 0), atol=step + 1e-3)
 
 
 def test_gaps_of_a_track_are_missing(run: Run) -> None:

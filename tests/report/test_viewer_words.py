@@ -28,7 +28,7 @@ def test_kinds_are_words() -> None:
     ("margin", "unit", "words"),
     [
         (0.5, "m", ", 0.50 m to spare"),
-        (-0.25, "m/s", ", 0.25 m/s too much"),
+        (-0.25, "m/s", ", 0.25 m/s beyond the bound"),
         (None, "m", ""),
         (-3.0, "m/s delta v", ""),
         (0.3, "ratio", ", 30 % to spare"),

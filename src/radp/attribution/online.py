@@ -26,6 +26,7 @@ def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
     own = getattr(planner, "calibration", None)
     if own is not None:
         return own
+    name = name.partition("+guidance")[0]
     folder = MODELS / name if name in list_models() else Path(name)
     return Calibration.load(folder) if (folder / FILE).is_file() else None
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from radp.evaluation.closed_loop import COMMAND, Run, run_simulation, summarise_run
+from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, summarise_run
 from radp.planners import UnknownPlanner, load_planner
 from radp.report.viewer import Site, write_site
-from radp.runs import RunError, RunFolder
+from radp.runs import RunError, RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.runs.files import atomic_path
 from radp.scenario.synthetic import make_scenario
@@ -37,22 +36,23 @@ class Demo:
     site: Site
 
 
-def run_demo(out: Path | str, count: int = SCENARIOS, note: Callable[[str], None] = print) -> Demo:
-    """Drive `count` scenarios in reactive traffic with the teacher beside the planner.
+def run_demo(out: Path | str, count: int = SCENARIOS, workers: int = 2) -> Demo:
+    """Drive `count` scenarios in reactive traffic with the teacher beside each planner.
 
-    A demo that was interrupted goes on; one of another version or planner is driven anew.
+    A demo that was interrupted goes on; one of another version, planner or number of scenarios is driven anew. With two
+    workers the planners drive at the same time, which on a fresh machine is mostly compiling.
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out} is a file; expected a folder for the demo")
-    planners = [best_planner(), BASELINE]
-    scenarios = choose_scenarios(out, count)
-    runs, summaries = [], []
-    for planner in planners:
-        note(f"{planner} drives {count} scenarios")
-        runs.append(_drive(planner, scenarios, out / "runs" / planner, count))
-        summaries.append(summarise_run(runs[-1]))
-    return Demo(runs, summaries, write_site(runs, out))
+    planners, scenarios = [best_planner(), BASELINE], choose_scenarios(out, count)
+    folders = [out / "runs" / planner for planner in planners]
+    pieces = [(planner, scenarios, folder, count) for planner, folder in zip(planners, folders)]
+    outcome = parallel_map(_drive, pieces, workers=workers, name=lambda piece: piece[0], label="planners")
+    if outcome.failures:
+        raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
+    runs = [Run.open(folder) for folder in folders]
+    return Demo(runs, [run.folder.read_json(SUMMARY) for run in runs], write_site(runs, out))
 
 
 def best_planner() -> str:
@@ -85,19 +85,21 @@ def choose_scenarios(out: Path, count: int) -> str:
     return str(folder)
 
 
-def _drive(planner: str, scenarios: str, folder: Path, count: int) -> Run:
-    """Resume the run in the folder, or replace it if it is another one of the demo's."""
+def _drive(piece: tuple[str, str, Path, int]) -> None:
+    """Resume the run in the folder and score it; a run of the demo's that was another one is replaced."""
+    planner, scenarios, folder, count = piece
 
     def drive() -> Run:
         return run_simulation(planner, scenarios, folder, agents="reactive", limit=count, explain=True)
 
     try:
-        return drive()
+        run = drive()
     except RunError:
         if RunFolder.open(folder).config["command"] != COMMAND:
             raise
         shutil.rmtree(folder)
-        return drive()
+        run = drive()
+    summarise_run(run)
 
 
 def demo_table(demo: Demo) -> str:

@@ -55,7 +55,7 @@ def margin_words(moment: dict[str, Any]) -> str:
         return ""
     share = unit == "ratio"
     amount = f"{abs(100 * margin):.0f} %" if share else f"{abs(margin):.2f} {unit}"
-    return f", {amount} to spare" if margin >= 0 else f", {amount} too much"
+    return f", {amount} to spare" if margin >= 0 else f", {amount} beyond the bound"
 
 
 def moment_words(name: str, moment: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ class Card {
   #row(i) {
     const rows = this.drives.map((drive) => drive.card[i]), { title, gate, weight } = rows[0];
     const values = rows.map((row, k) => {
-      const cost = row.cost > 0.0005, mark = row.value === null ? "none" : row.value >= 0.9995 ? "good" : cost ? "bad" : "fair";
+      const mark = row.value === null ? "none" : row.value >= 0.9995 ? "good" : "bad";
       const text = gate && row.value !== null ? (row.value === 1 ? "✓" : row.value === 0 ? "✗" : percent(row.value)) : percent(row.value);
       return element("span", { className: `value ${mark}` }, this.#letter(k), text);
     });

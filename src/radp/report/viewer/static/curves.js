@@ -168,11 +168,11 @@ class Curves {
       c.globalAlpha = 1;
     }
     c.fillStyle = this.color.ink;
-    c.fillRect(x - 0.75, 0, 1.5, bottom + 3);
+    c.fillRect(x - 0.75, 0, 1.5, bottom);
     c.beginPath();
-    c.moveTo(x - 5, bottom + 9);
-    c.lineTo(x + 5, bottom + 9);
-    c.lineTo(x, bottom + 2);
+    c.moveTo(x - 5, 0);
+    c.lineTo(x + 5, 0);
+    c.lineTo(x, 7);
     c.fill();
   }
 

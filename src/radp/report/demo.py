@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from radp.zoo import list_models, list_splits, open_split
 BASELINE = "idm"
 BEST_RULE_BASED = "pdm_closed"
 FAVOURITES = ("radp-mini",)  # packaged models, the best first; others follow by name
-SPLITS = ("sumo14-test", "sumo14")  # the one to take scenarios from, if it is packaged
+SPLITS = ("sumo14-val",)  # the one to take scenarios from, if it is packaged
 SCENARIOS = 6
 
 
@@ -105,13 +106,15 @@ def _drive(piece: tuple[str, str, Path, int]) -> None:
 def demo_table(demo: Demo) -> str:
     """Scores x100 by scenario and planner, and their means."""
     names = [run.job.planner for run in demo.runs]
-    width = max(len(row["kind"]) for row in demo.site.rows)
-    lines = [f"{'score x100':<{width}}  " + "  ".join(f"{name:>12}" for name in names)]
+    first = max(len(row["kind"]) for row in demo.site.rows)
+
+    def line(title: str, cells: Sequence[str]) -> str:
+        return f"{title:<{first}}" + "".join(f"  {cell:>{max(len(name), 6)}}" for cell, name in zip(cells, names))
+
+    lines = [line("score x100", names)]
     for row in demo.site.rows:
-        scores = (f"{100 * drive['score']:12.1f}" if drive else f"{'-':>12}" for drive in row["drives"])
-        lines.append(f"{row['kind']:<{width}}  " + "  ".join(scores))
-    means = (f"{100 * summary['score']['mean']:12.1f}" for summary in demo.summaries)
-    lines.append(f"{'mean':<{width}}  " + "  ".join(means))
+        lines.append(line(row["kind"], [f"{100 * drive['score']:.1f}" if drive else "-" for drive in row["drives"]]))
+    lines.append(line("mean", [f"{100 * summary['score']['mean']:.1f}" for summary in demo.summaries]))
     for name, summary in zip(names, demo.summaries):
         lines += [f"{name} failed on {failure['token']}: {failure['reason']}" for failure in summary["failures"]]
     return "\n".join(lines)

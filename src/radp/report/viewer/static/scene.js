@@ -164,8 +164,8 @@ class SceneView {
       c.beginPath();
       c.moveTo(pose.x, pose.y);
       for (let k = 0; k < points; k++) c.lineTo(xy[at + 2 * k], xy[at + 2 * k + 1]);
-      c.globalAlpha = 0.75;
-      this.#stroke(null, this.color[["vehicle", "pedestrian", "bicycle"][this.drive.tracks[index].type] ?? "static"], 0.22, [0.7, 0.5]);
+      c.globalAlpha = 0.6;
+      this.#stroke(null, this.color.ink, 0.2, [0.7, 0.6]);
       c.globalAlpha = 1;
     }
   }

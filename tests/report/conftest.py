@@ -31,8 +31,8 @@ def scenario_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def drive(planner: str, scenarios: str, out: Path, explain: bool = True) -> Run:
-    return run_simulation(planner, scenarios, out, agents="nonreactive", explain=explain)
+def drive(planner: str, scenarios: str, out: Path, attribution: str = "teacher") -> Run:
+    return run_simulation(planner, scenarios, out, agents="nonreactive", attribution=attribution)
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ def test_all_scenarios_are_listed_and_linked(run: Run, tmp_path: Path) -> None:
         card = score_card(evaluate(rollout))
         assert row["drives"][0]["score"] == card["score"]
         assert row["drives"][0]["metrics"] == [entry["value"] for entry in card["metrics"].values()]
-        assert row["drives"][0]["pressures"] == pytest.approx(rollout.pressures.max(0), abs=1e-4)
+        assert row["drives"][0]["pressures"] == pytest.approx(rollout.exact_pressures.max(0), abs=1e-4)
         assert (site.index.parent / row["page"]).is_file()
     chain = [data_of(path)["links"] for path in site.pages.values()]
     assert [link["before"] for link in chain] == [None, *(path.name for path in list(site.pages.values())[:-1])]
@@ -70,7 +70,7 @@ def test_page_shows_the_drive_to_a_centimetre(run: Run) -> None:
     assert np.abs((axle - axle[0]) - moved).max() <= step
     heading = unpack(shown["ego"]["heading"]) * ANGLE_STEP
     assert np.abs(np.exp(1j * heading) - np.exp(1j * rollout.ego[:, Ego.HEADING])).max() <= ANGLE_STEP
-    np.testing.assert_array_equal(unpack(shown["why"]["pressure"]).reshape(-1, 6), rollout.pressures)
+    np.testing.assert_array_equal(unpack(shown["why"]["pressure"]).reshape(-1, 6), rollout.exact_pressures)
     chosen = near_tracks(rollout, 120.0)
     assert shown["tracks"]["id"] == [rollout.agents.ids[i] for i in chosen]
     share = unpack(shown["why"]["share"]).reshape(count, len(chosen)) / 255
@@ -242,7 +242,7 @@ def test_bad_input_is_one_sentence(
 
 
 def test_run_without_plans_has_pages_without_pressures(scenario_folder: str, tmp_path: Path) -> None:
-    plain = drive("constant_velocity", scenario_folder, tmp_path / "run", explain=False)
+    plain = drive("constant_velocity", scenario_folder, tmp_path / "run", attribution="own")
     site = write_site([plain], tmp_path / "pages", limit=1)
     data = data_of(next(iter(site.pages.values())))["drives"][0]
     assert "why" not in data

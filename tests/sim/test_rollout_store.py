@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from radp.sim.rollout import Rollout, rollout_from_json, rollout_to_json
@@ -22,10 +23,18 @@ def test_round_trip(rollout: Rollout, tmp_path: Path) -> None:
     store = RolloutStore(tmp_path / "drives")
     store.clean()
     failed = replace(rollout, scenario=replace(rollout.scenario, token="b"), failure="step 2: lost", plans=None)
-    for drive in (rollout, failed):
+    shares = np.random.default_rng(0).random((len(rollout.ego), 5)).astype(np.float32)
+    taught = replace(
+        rollout,
+        scenario=replace(rollout.scenario, token="c"),
+        exact_pressures=rollout.pressures + 1,
+        agent_shares=shares,
+        rules=("far", "fast"),
+    )
+    for drive in (rollout, failed, taught):
         store.write(drive)
         assert_same(store.read(drive.scenario), drive)
-    assert store.tokens() == {rollout.scenario.token, "b"}
+    assert store.tokens() == {rollout.scenario.token, "b", "c"}
 
 
 @pytest.mark.parametrize("token", ("a/b", "..", ".", "ünï c:d*", "%2F", "x" * 60))

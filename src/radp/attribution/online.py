@@ -32,7 +32,7 @@ def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
 
 
 class ExplainedPlanner:
-    """A planner whose plans carry the teacher's pressures. The trajectories are the planner's own, untouched."""
+    """A planner whose plans carry the teacher's pressures too. Trajectories and own pressures stay as they are."""
 
     def __init__(self, planner: Planner, calibration: Calibration | None = None) -> None:
         self.planner, self.calibration = planner, calibration
@@ -46,10 +46,30 @@ class ExplainedPlanner:
     def plan(self, observation: Observation) -> Plan:
         plan = self.planner.plan(observation)
         why = self.explain(plan, observation)
-        return replace(plan, pressure=why.pressure.float(), agent_share=why.agent_share.float())
+        return replace(
+            plan,
+            pressure=own_pressures(plan, why.rules),
+            exact_pressure=why.pressure.float(),
+            agent_share=why.agent_share.float(),
+            rules=why.rules,
+        )
 
     def explain(self, plan: Plan, observation: Observation) -> Attribution:
         """The whole attribution of a plan that this planner made from this observation."""
         trajectory = plan.on_grid().to(torch.float32)
         scene = build_scenes(observation, RULE_SCENES)
         return attribute(trajectory, scene, plan.predictions, self.calibration)
+
+
+def own_pressures(plan: Plan, rules: tuple[str, ...]) -> torch.Tensor | None:
+    """(B, M) what the planner itself told, in the order of `rules`; NaN for rules that it does not know."""
+    if plan.pressure is None:
+        return None
+    names = plan.rules or rules
+    if plan.pressure.shape[1] != len(names):
+        raise ValueError(f"the plan tells {plan.pressure.shape[1]} pressures, but names {len(names)} rules")
+    told = plan.pressure.new_full((len(plan.pressure), len(rules)), torch.nan)
+    for i, rule in enumerate(rules):
+        if rule in names:
+            told[:, i] = plan.pressure[:, names.index(rule)]
+    return told

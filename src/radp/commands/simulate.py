@@ -18,7 +18,7 @@ def simulate(
     limit: int | None = None,
     controller: Literal["lqr", "perfect"] = "lqr",
     keep_plans: bool = False,
-    explain: bool = False,
+    attribution: Literal["own", "teacher"] = "own",
     export_json: Path | None = None,
     json: bool = False,
 ) -> int:
@@ -39,14 +39,17 @@ def simulate(
         limit: At most this many scenarios, from the first.
         controller: lqr (tracker and bicycle, as nuPlan) or perfect (the ego is put on its plan).
         keep_plans: Keep every plan and rule pressure with the drives.
-        explain: Compute the exact pressure of every rule on every plan, and keep both with the drives.
+        attribution: own: what the planner itself tells, if it has a head (kept with --keep-plans); teacher: the exact
+            pressure of every rule on every plan too, kept with the plans.
         export_json: Folder for the drives as neutral JSON.
         json: Print the summary as JSON.
     """
     from radp.evaluation.closed_loop import export_drives, run_simulation, summarise_run
     from radp.metrics.summary import summary_text
 
-    run = run_simulation(planner, scenarios, out, agents, batch, workers, seed, limit, controller, keep_plans, explain)
+    run = run_simulation(
+        planner, scenarios, out, agents, batch, workers, seed, limit, controller, keep_plans, attribution
+    )
     summary = summarise_run(run)
     if export_json is not None:
         export_drives(run, export_json)

@@ -35,6 +35,7 @@ from radp.zoo import Split, list_splits, open_split
 COMMAND = "simulate"
 DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
 SCORED_AT_ONCE = 64
+ATTRIBUTIONS = ("own", "teacher")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Job:
     scenarios: str  # name of a packaged split, or an absolute path
     limit: int | None
     options: Options
-    explain: bool = False  # the teacher's pressures with every plan
+    attribution: str = "own"  # or "teacher": the exact pressures of every plan, beside those that the planner tells
 
     def split(self) -> Split:
         return open_split(self.scenarios)[: self.limit]
@@ -55,7 +56,7 @@ class Job:
             planner = load_planner(self.planner)
         except UnknownPlanner as error:
             raise BadInput(str(error)) from None
-        if not self.explain:
+        if self.attribution != "teacher":
             return planner
         from radp.attribution.online import ExplainedPlanner, calibration_of  # the rules are not needed otherwise
 
@@ -70,7 +71,7 @@ class Job:
             "scenarios": self.scenarios,
             "scenario_tokens": hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16],
             "limit": self.limit,
-            "explain": self.explain,
+            "attribution": self.attribution,
             **options,
         }
 
@@ -92,8 +93,8 @@ class Run:
         settings = folder.settings
         chosen = {name: settings[name] for name in ("agents", "controller", "keep_plans")}
         options = Options(seed=folder.config["seed"], **chosen)
-        explain = settings.get("explain", False)
-        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, explain))
+        attribution = settings.get("attribution", "own")
+        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, attribution))
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
@@ -117,7 +118,7 @@ def run_simulation(
     limit: int | None = None,
     controller: str = "lqr",
     keep_plans: bool = False,
-    explain: bool = False,
+    attribution: str = "own",
 ) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
@@ -127,10 +128,12 @@ def run_simulation(
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
     try:
-        options = Options(agents, seed, controller, keep_plans or explain)
+        options = Options(agents, seed, controller, keep_plans or attribution == "teacher")
     except ValueError as error:
         raise BadInput(str(error)) from None
-    job = Job(planner, _absolute(scenarios), limit, options, explain)
+    if attribution not in ATTRIBUTIONS:
+        raise BadInput(f"attribution is {attribution!r}, expected one of {', '.join(ATTRIBUTIONS)}")
+    job = Job(planner, _absolute(scenarios), limit, options, attribution)
     tokens = job.split().tokens()
     if not tokens:
         raise BadInput(f"{scenarios!r} holds no scenarios")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -57,8 +58,10 @@ class DiffusionPlanner:
             scene, noise = now, None
         drawn = self.draw(scene, noise, generator)
         joint = drawn.trajectories[:, 0]
-        pressure = None if self.head is None else self.pressures(drawn, scene)
-        return Plan(trajectory=joint[:, 0], predictions=joint[:, 1:], pressure=pressure)
+        plan = Plan(trajectory=joint[:, 0], predictions=joint[:, 1:])
+        if self.head is None:
+            return plan
+        return replace(plan, pressure=self.pressures(drawn, scene), rules=self.head.config.rules)
 
     def draw(
         self, scene: Scene, noise: torch.Tensor | None = None, generator: torch.Generator | None = None

@@ -91,7 +91,7 @@ def _drive(piece: tuple[str, str, Path, int]) -> None:
     planner, scenarios, folder, count = piece
 
     def drive() -> Run:
-        return run_simulation(planner, scenarios, folder, agents="reactive", limit=count, explain=True)
+        return run_simulation(planner, scenarios, folder, agents="reactive", limit=count, attribution="teacher")
 
     try:
         run = drive()

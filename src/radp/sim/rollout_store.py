@@ -40,6 +40,8 @@ class _Stored:
     pressures: np.ndarray | None
     predictions: np.ndarray | None = None
     agent_shares: np.ndarray | None = None
+    exact_pressures: np.ndarray | None = None
+    rules: tuple[str, ...] = ()
 
 
 def rollout_to_bytes(rollout: Rollout) -> bytes:
@@ -57,6 +59,8 @@ def rollout_to_bytes(rollout: Rollout) -> bytes:
         pressures=rollout.pressures,
         predictions=rollout.predictions,
         agent_shares=rollout.agent_shares,
+        exact_pressures=rollout.exact_pressures,
+        rules=rollout.rules,
     )
     return pack_blobs(encode_fields(stored, LEVEL))
 
@@ -78,6 +82,8 @@ def rollout_from_bytes(data: bytes, scenario: Scenario) -> Rollout:
         pressures=stored.pressures,
         predictions=stored.predictions,
         agent_shares=stored.agent_shares,
+        exact_pressures=stored.exact_pressures,
+        rules=stored.rules or (),
         failure=stored.failure or None,
     )
 

@@ -101,6 +101,7 @@ class _Record:
     failure: str | None = None
     plans: list[np.ndarray] = field(default_factory=list)  # (H, 4) float32, one per sample
     told: dict[str, list[np.ndarray]] = field(default_factory=dict)  # what else plans tell, one array per sample
+    rules: tuple[str, ...] = ()  # of the pressures among it
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class _Answer:
     rows: np.ndarray
     trajectories: Trajectories
     told: dict[str, np.ndarray]
+    rules: tuple[str, ...]
 
 
 class _Batch:
@@ -168,7 +170,7 @@ class _Batch:
     def _answer(self, rows: np.ndarray, observation: Observation) -> _Answer:
         plan = self.planner.plan(observation)
         trajectories = trajectories_from_plan(plan, len(rows))
-        return _Answer(rows, trajectories, _told(plan) if self.options.keep_plans else {})
+        return _Answer(rows, trajectories, _told(plan) if self.options.keep_plans else {}, plan.rules)
 
     def _follow(self, answer: _Answer) -> None:
         """Note plans and failures, and steer the worlds that have a next sample."""
@@ -178,6 +180,7 @@ class _Batch:
                 self._fail(int(b), failure)
             elif self.options.keep_plans:
                 self.records[b].plans.append(states_on_grid(answer.trajectories, i))
+                self.records[b].rules = answer.rules
                 for name, values in answer.told.items():
                     self.records[b].told.setdefault(name, []).append(values[i])
         goes_on = [self.records[b].samples > self.world.step + 1 for b in answer.rows]
@@ -202,6 +205,7 @@ class _Batch:
             planner=self.planner.name,
             seed=options.seed,
             plans=_stack(record.plans),
+            rules=record.rules,
             failure=record.failure,
             **{name: _stack(arrays) for name, arrays in record.told.items()},
         )
@@ -210,7 +214,12 @@ class _Batch:
 def _told(plan: Plan) -> dict[str, np.ndarray]:
     """Fields of a Rollout -> values (R, ...) that the plan has for them; forecasts only at every fifth step."""
     forecasts = None if plan.predictions is None else plan.predictions[:, :, FORECAST_STEP - 1 :: FORECAST_STEP, :2]
-    told = {"pressures": plan.pressure, "predictions": forecasts, "agent_shares": plan.agent_share}
+    told = {
+        "pressures": plan.pressure,
+        "exact_pressures": plan.exact_pressure,
+        "predictions": forecasts,
+        "agent_shares": plan.agent_share,
+    }
     return {name: tensor.detach().cpu().float().numpy() for name, tensor in told.items() if tensor is not None}
 
 

@@ -30,10 +30,15 @@ class Explanation:
 
 
 def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> Explanation | None:
-    """What the drive was told with its plans; where that is missing, the exact teacher's. None without plans."""
-    pressure, share = rollout.pressures, rollout.agent_shares
+    """The exact pressures of the drive, or what its planner told; where both are missing, the teacher is asked now.
+
+    None without plans.
+    """
+    pressure, share = rollout.exact_pressures, rollout.agent_shares
+    if pressure is None:
+        pressure = rollout.pressures
     names = tuple(rule.name for rule in default_rules())
-    if pressure is not None and pressure.shape[1] != len(names):
+    if pressure is not None and rollout.rules != names:
         return None  # pressures of rules that nobody named
     if pressure is None or share is None:
         if rollout.plans is None:

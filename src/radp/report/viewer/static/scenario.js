@@ -192,7 +192,7 @@ const viewer = (() => {
     curves.common = on;
     find("scale").setAttribute("aria-pressed", on);
     const scale = on ? "one scale for all rules" : "each rule on its own scale";
-    const missing = drives.some((drive) => drive.explained) ? "" : "not known for this run: drive it with --explain · ";
+    const missing = drives.some((drive) => drive.explained) ? "" : "not known for this run: drive it with --attribution teacher · ";
     find("pressure-note").textContent = `${missing}${page.calibrated ? "" : "not calibrated · "}${scale}`;
     player.refresh();
   }

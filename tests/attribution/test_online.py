@@ -1,0 +1,66 @@
+"""The teacher beside a planner with a head: both tell about the same plans, in the same order of rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from radp.attribution import Calibration, attribute
+from radp.attribution.online import RULE_SCENES, ExplainedPlanner, own_pressures
+from radp.model.head import AttributionHead, HeadConfig
+from radp.planners.diffusion import DiffusionPlanner
+from radp.rules import default_rules
+from radp.scene.builder import build_scenes
+from radp.scene.plan import Plan
+from radp.scene.replay import observe_logs
+from radp.sim.simulate import simulate
+from tests.planners.test_learned import SMALL, awake, short_scenario
+
+NAMES = tuple(rule.name for rule in default_rules())
+SCALES = Calibration(NAMES, (0.5, 0.1, 0.2, 0.3, 2.0, 0.05), samples=10)
+
+
+def planner_with_head(rules: tuple[str, ...] = NAMES) -> DiffusionPlanner:
+    torch.manual_seed(4)
+    return DiffusionPlanner(awake(SMALL), "told", head=AttributionHead(HeadConfig(SMALL.hidden, rules, 6, 16)).eval())
+
+
+def test_a_drive_holds_both_pressures_of_the_same_frames():
+    scenario, planner = short_scenario(), planner_with_head()
+    (taught,) = simulate(ExplainedPlanner(planner, SCALES), [scenario], "nonreactive", keep_plans=True)
+    (alone,) = simulate(planner, [scenario], "nonreactive", keep_plans=True)
+    assert taught.failure is None and taught.rules == alone.rules == NAMES
+    np.testing.assert_array_equal(taught.plans, alone.plans)
+    np.testing.assert_array_equal(taught.pressures, alone.pressures)
+    assert alone.exact_pressures is None and taught.exact_pressures.shape == taught.pressures.shape == (11, 6)
+    assert np.abs(taught.exact_pressures - taught.pressures).max() > 0.01
+
+
+def test_the_teacher_sees_the_plan_and_the_forecasts_of_that_frame():
+    planner = planner_with_head()
+    now = observe_logs([short_scenario(1), short_scenario(2)], 3)
+    plan = ExplainedPlanner(planner, SCALES).plan(now)
+    mine = planner.plan(now)
+    assert torch.equal(plan.trajectory, mine.trajectory) and torch.equal(plan.pressure, mine.pressure)
+    why = attribute(mine.trajectory, build_scenes(now, RULE_SCENES), mine.predictions, SCALES)
+    torch.testing.assert_close(plan.exact_pressure, why.pressure.float())
+
+
+def test_a_head_with_its_own_rules_keeps_their_names():
+    some = ("goal", "collision")
+    plan = ExplainedPlanner(planner_with_head(some), SCALES).plan(observe_logs([short_scenario()], 3))
+    mine = planner_with_head(some).plan(observe_logs([short_scenario()], 3))
+    assert plan.rules == NAMES
+    torch.testing.assert_close(plan.pressure[:, [5, 0]], mine.pressure)
+    assert plan.pressure[:, 1:5].isnan().all()
+
+
+def test_unnamed_pressures_are_taken_in_order_or_refused():
+    plan = Plan(torch.zeros(2, 80, 4), pressure=torch.rand(2, 6))
+    assert torch.equal(own_pressures(plan, NAMES), plan.pressure)
+    with pytest.raises(ValueError, match="tells 2 pressures, but names 6 rules"):
+        own_pressures(replace(plan, pressure=torch.rand(2, 2)), NAMES)
+    assert own_pressures(replace(plan, pressure=None), NAMES) is None

@@ -1,0 +1,244 @@
+"""From logs of any origin to a scenario store: one source per origin, one piece of work per log file.
+
+    OUT/config.json    the settings; another conversion into the same folder is refused
+    OUT/manifest.json  and shards: the store (docs/store.md)
+    OUT/items.jsonl    which log gave which scenarios, in order
+    OUT/ledger.jsonl   what failed, and why
+    OUT/card.json      counts, and what had to be rebuilt or stays unknown; written last
+
+Logs are converted in parallel and written in their order, so the store is the same whatever the number of workers, and
+also when the conversion was killed and taken up again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from radp.runs.errors import BadInput
+from radp.runs.folder import RunFolder
+from radp.runs.parallel import Failure, parallel_map
+from radp.scenario import Scenario
+from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
+
+SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
+    "nuplan": "radp.sources.nuplan.source:NUPLAN",
+    "waymo-json": "radp.sources.waymo.gpudrive:WAYMO_JSON",
+    "waymo-proto": "radp.sources.waymo.proto:WAYMO_PROTO",
+    "scenarionet": "radp.sources.scenarionet.source:SCENARIONET",
+    "argoverse": "radp.sources.argoverse.source:ARGOVERSE",
+    "commonroad": "radp.sources.commonroad.source:COMMONROAD",
+}
+ROWS_PER_SHARD = 128  # a kill loses fewer than this many scenarios
+ZSTD_LEVEL = 9
+REBUILT, UNKNOWN = "rebuilt", "unknown"  # tags of a scenario: comma-separated words on what its source lacked
+
+
+class SourceError(BadInput):
+    """A log that cannot be used; the message is one sentence that names the file and the field."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says; a source reads what concerns it and refuses what it cannot do without."""
+
+    data: Path | None = None  # a log, or a folder that is searched for logs
+    ego: str = "sdc"  # sdc, all, or the id of a recorded vehicle
+    db: Path | None = None
+    maps: Path | None = None
+    filter: Path | None = None
+    limit: int | None = None  # at most so many items
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the result, for config.json."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+
+
+class Item(Protocol):
+    """One piece of work, small and picklable: it carries all that `scenarios` needs. `name` is unique in a run."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class FileItem:
+    """The usual item: one log file (or the folder of one log)."""
+
+    name: str
+    path: Path
+    ego: str = "sdc"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A part of an item (a scenario, say) that cannot be used while the rest of the item can: a row of the ledger."""
+
+    name: str
+    reason: str
+
+
+class Source(Protocol):
+    """An origin of logs. Picklable: a frozen dataclass or an instance without state at module level.
+
+    `scenarios` is called in a worker process. What it raises costs the item; what it yields as `Refused` costs itself.
+    """
+
+    name: str
+
+    def items(self, options: Options) -> Sequence[Item]: ...
+    def scenarios(self, item: Any) -> Iterator[Scenario | Refused]: ...
+
+
+Finish = Callable[[Scenario], Iterable[Scenario]]  # one scenario of the source -> those that go into the store
+
+
+def as_it_is(scenario: Scenario) -> tuple[Scenario]:
+    """The finish that changes nothing."""
+    return (scenario,)
+
+
+def load_source(name: str) -> Source:
+    """A source by name; BadInput lists the names."""
+    if name not in SOURCES:
+        raise BadInput(f"unknown source {name!r}; expected one of {', '.join(SOURCES)}")
+    module, attribute = SOURCES[name].split(":")
+    return getattr(import_module(module), attribute)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a worker sends back for one item."""
+
+    rows: EncodedScenarios
+    refused: tuple[Refused, ...]
+
+
+def convert(source: Source, options: Options, out: Path, workers: int = 1, finish: Finish = as_it_is) -> dict[str, Any]:
+    """Convert all items of a source into the store `out`; returns the card. The same command takes up a killed run.
+
+    `finish` (an importable function or a partial of one) has the last word on each scenario: it may change, multiply or
+    drop it.
+    """
+    items = list(source.items(options))[: options.limit]
+    if not items:
+        raise BadInput(f"{options.data or options.db} holds no logs that the source {source.name} can read")
+    names = [item.name for item in items]
+    if len(set(names)) < len(names):
+        raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")
+    run = RunFolder.create(out, "data convert", {"source": source.name, **options.settings()}, execution={})
+    with ScenarioWriter(out, ROWS_PER_SHARD, ZSTD_LEVEL) as writer:
+        journal = Journal(out / "items.jsonl")
+        left = [item for item in items if not journal.is_done(item.name, writer)]
+        shelf = Shelf(writer, journal, run, [item.name for item in left])
+        parallel_map(
+            partial(convert_item, source, finish), left, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
+            name=_name, ledger=run.ledger, label="logs",
+        )  # fmt: skip
+    card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures())
+    run.write_json("card.json", card)
+    return card
+
+
+def _name(item: Item) -> str:
+    return item.name
+
+
+def convert_item(source: Source, finish: Finish, item: Item) -> Converted:
+    """All scenarios of one item, checked and encoded; a scenario that is not sound is refused, not the item."""
+    scenarios: list[dict[str, Any]] = []
+    maps: dict[str, dict[str, Any]] = {}
+    refused: list[Refused] = []
+    for scenario in source.scenarios(item):
+        if isinstance(scenario, Refused):
+            refused.append(scenario)
+            continue
+        try:
+            rows = encode_scenarios(list(finish(scenario)), maps, ZSTD_LEVEL)
+        except ValueError as error:
+            refused.append(Refused(scenario.token, " ".join(str(error).split())))
+            continue
+        scenarios += rows.scenarios
+        maps |= rows.maps
+    return Converted(EncodedScenarios(tuple(scenarios), maps), tuple(refused))
+
+
+class Journal:
+    """Lines {item, tokens}: what each item gave. An item is done when all its tokens are in the store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._tokens: dict[str, list[str]] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                row = json.loads(line)
+                self._tokens[row["item"]] = row["tokens"]
+            except (ValueError, KeyError, TypeError):
+                continue  # cut short by a kill: that item is converted again
+
+    def is_done(self, item: str, writer: ScenarioWriter) -> bool:
+        return item in self._tokens and all(token in writer for token in self._tokens[item])
+
+    def record(self, item: str, tokens: list[str]) -> None:
+        if self._tokens.get(item) == tokens:
+            return
+        self._tokens[item] = tokens
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(("\n" if file.tell() else "") + json.dumps({"item": item, "tokens": tokens}))
+
+
+class Shelf:
+    """Takes results as they arrive and writes them in the order of the items; those that are early wait."""
+
+    def __init__(self, writer: ScenarioWriter, journal: Journal, run: RunFolder, names: Sequence[str]) -> None:
+        self.writer, self.journal, self.run, self.names = writer, journal, run, names
+        self._waiting: dict[int, Converted | None] = {}
+        self._turn = 0
+
+    def put(self, index: int, result: Converted | None) -> None:
+        self._waiting[index] = result
+        while self._turn in self._waiting:
+            self._write(self.names[self._turn], self._waiting.pop(self._turn))
+            self._turn += 1
+
+    def lose(self, failure: Failure) -> None:
+        self.put(failure.index, None)
+
+    def _write(self, name: str, result: Converted | None) -> None:
+        if result is None:
+            return
+        known = self.run.ledger.failures()
+        for row in result.refused:
+            if known.get(row.name) != row.reason:
+                self.run.ledger.record(row.name, row.reason)
+        self.journal.record(name, [row["token"] for row in result.rows.scenarios])
+        fresh = tuple(row for row in result.rows.scenarios if row["token"] not in self.writer)
+        for row in fresh:
+            if row["token"] in known:
+                self.run.ledger.settle(row["token"])
+        self.writer.add_encoded(EncodedScenarios(fresh, result.rows.maps))
+
+
+def make_card(store: ScenarioStore, source: str, items: int, failed: dict[str, str]) -> dict[str, Any]:
+    """Counts for JSON: scenarios, kinds, lengths, what was rebuilt and what is unknown (word -> scenarios)."""
+    entries = store.entries()
+    words = {
+        tag: Counter(w for e in entries for w in e.tags.get(tag, "").split(", ") if w) for tag in (REBUILT, UNKNOWN)
+    }
+    return {
+        "source": source,
+        "logs": items,
+        "scenarios": len(entries),
+        "maps": len({entry.map for entry in entries}),
+        "kinds": store.kinds(),
+        "frames": {str(frames): count for frames, count in sorted(Counter(e.frames for e in entries).items())},
+        **{tag: dict(sorted(counts.items())) for tag, counts in words.items()},
+        "failed": failed,
+    }

@@ -47,6 +47,7 @@ def test_the_teacher_sees_the_plan_and_the_forecasts_of_that_frame():
     assert torch.equal(plan.trajectory, mine.trajectory) and torch.equal(plan.pressure, mine.pressure)
     why = attribute(mine.trajectory, build_scenes(now, RULE_SCENES), mine.predictions, SCALES)
     torch.testing.assert_close(plan.exact_pressure, why.pressure.float())
+    torch.testing.assert_close(plan.rule_cost, why.cost.float())
 
 
 def test_a_head_with_its_own_rules_keeps_their_names():

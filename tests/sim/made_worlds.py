@@ -82,7 +82,7 @@ def assert_same(a: Rollout, b: Rollout) -> None:
     assert (a.agent_mode, a.planner, a.seed, a.failure) == (b.agent_mode, b.planner, b.seed, b.failure)
     assert a.agents.ids == b.agents.ids and a.rules == b.rules
     pairs = [(a.time_us, b.time_us), (a.ego, b.ego), (a.plans, b.plans), (a.pressures, b.pressures)]
-    pairs += [(a.exact_pressures, b.exact_pressures), (a.agent_shares, b.agent_shares)]
+    pairs += [(a.exact_pressures, b.exact_pressures), (a.agent_shares, b.agent_shares), (a.rule_costs, b.rule_costs)]
     pairs += [(getattr(a.agents, name), getattr(b.agents, name)) for name in ("type", "size", "state", "valid")]
     for one, other in pairs:
         if one is None or other is None:

@@ -28,6 +28,7 @@ def test_round_trip(rollout: Rollout, tmp_path: Path) -> None:
         rollout,
         scenario=replace(rollout.scenario, token="c"),
         exact_pressures=rollout.pressures + 1,
+        rule_costs=rollout.pressures + 2,
         agent_shares=shares,
         rules=("far", "fast"),
     )

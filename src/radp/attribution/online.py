@@ -50,6 +50,7 @@ class ExplainedPlanner:
             plan,
             pressure=own_pressures(plan, why.rules),
             exact_pressure=why.pressure.float(),
+            rule_cost=why.cost.float(),
             agent_share=why.agent_share.float(),
             rules=why.rules,
         )

@@ -23,7 +23,8 @@ class Plan:
     predictions: Tensor | None = None  # (B, N, H, 4) box centres of the neighbours, same frame and times
     pressure: Tensor | None = None  # (B, M) rule pressures that the planner itself tells with its plan
     exact_pressure: Tensor | None = None  # (B, M) those of the exact teacher about the same plan
-    rules: tuple[str, ...] = ()  # names of the M rules of both; empty where nobody named them
+    rule_cost: Tensor | None = None  # (B, M) raw costs J_i of the same rules
+    rules: tuple[str, ...] = ()  # names of the M rules; empty where nobody named them
     agent_share: Tensor | None = None  # (B, N) share of each object of the scene in the collision pressure
 
     def time_grid(self) -> Tensor:

@@ -35,7 +35,8 @@ class Rollout:
     plans: np.ndarray | None = None  # (S, H, 4) x, y, cos, sin of the rear axle, ego frame of that sample, float32
     pressures: np.ndarray | None = None  # (S, M) as the planner itself told them; NaN for rules that it does not know
     exact_pressures: np.ndarray | None = None  # (S, M) of the exact teacher about the same plans
-    rules: tuple[str, ...] = ()  # names of the M rules of both; empty where nobody named them
+    rule_costs: np.ndarray | None = None  # (S, M) raw costs J_i of the same plans
+    rules: tuple[str, ...] = ()  # names of the M rules; empty where nobody named them
     predictions: np.ndarray | None = None  # (S, N, H / 5, 2) x, y of neighbours at every fifth step, frame as plans
     agent_shares: np.ndarray | None = None  # (S, N) of each object of the scene in the collision pressure
     failure: str | None = None  # why the planner failed here; such a drive scores 0

@@ -41,6 +41,7 @@ class _Stored:
     predictions: np.ndarray | None = None
     agent_shares: np.ndarray | None = None
     exact_pressures: np.ndarray | None = None
+    rule_costs: np.ndarray | None = None
     rules: tuple[str, ...] = ()
 
 
@@ -60,6 +61,7 @@ def rollout_to_bytes(rollout: Rollout) -> bytes:
         predictions=rollout.predictions,
         agent_shares=rollout.agent_shares,
         exact_pressures=rollout.exact_pressures,
+        rule_costs=rollout.rule_costs,
         rules=rollout.rules,
     )
     return pack_blobs(encode_fields(stored, LEVEL))
@@ -83,6 +85,7 @@ def rollout_from_bytes(data: bytes, scenario: Scenario) -> Rollout:
         predictions=stored.predictions,
         agent_shares=stored.agent_shares,
         exact_pressures=stored.exact_pressures,
+        rule_costs=stored.rule_costs,
         rules=stored.rules or (),
         failure=stored.failure or None,
     )

@@ -217,6 +217,7 @@ def _told(plan: Plan) -> dict[str, np.ndarray]:
     told = {
         "pressures": plan.pressure,
         "exact_pressures": plan.exact_pressure,
+        "rule_costs": plan.rule_cost,
         "predictions": forecasts,
         "agent_shares": plan.agent_share,
     }

@@ -21,7 +21,7 @@ from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 from radp.training.augmentation import PROBABILITY, Draws, augment
 from radp.training.base import BaseConfig, BaseTask
-from radp.training.loop import LoopConfig, fit, shuffled_rows, step_seed
+from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows, step_seed
 
 LAMBDA = 0.004
 EGO_WEIGHT = 2.0
@@ -145,6 +145,8 @@ def train_align(
     task = AlignTask(config, base, samples, rule_samples, validation, scenarios)
     model = fit(task, config.loop, folder, stop_after)
     target = folder.path / "adapter"
+    if not is_main_process():
+        return target
     save_adapters(model, target)
     if config.rules:
         scales = {rule.name: float(task.memory.scale[i]) for i, rule in enumerate(task.rules)}

@@ -22,7 +22,7 @@ from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 from radp.sim.simulate import simulate
 from radp.training.augmentation import PROBABILITY, Draws, augment
-from radp.training.loop import LoopConfig, fit, shuffled_rows, step_seed
+from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows, step_seed
 
 VALIDATION_SEED = 1
 
@@ -112,5 +112,6 @@ def train_base(
     task = BaseTask(config, samples, validation, scenarios, start_from)
     model = fit(task, config.loop, folder, stop_after)
     target = folder.path / "model"
-    save_model(model, target, folder.config, folder.config["commit"])  # type: ignore[arg-type]
+    if is_main_process():
+        save_model(model, target, folder.config, folder.config["commit"])  # type: ignore[arg-type]
     return target

@@ -14,7 +14,7 @@ from radp.attribution.cache import Cache
 from radp.attribution.states import PlannerState
 from radp.model.head import AttributionHead, HeadConfig, save_head
 from radp.runs.folder import RunFolder
-from radp.training.loop import LoopConfig, fit
+from radp.training.loop import LoopConfig, fit, is_main_process
 
 HUBER = 0.2
 RANK_WEIGHT, RANK_TEMPERATURE, RANK_MARGIN = 0.2, 0.2, 0.05
@@ -145,5 +145,6 @@ def train_head(
     task = HeadTask(config, cache, validation, heads)
     head = fit(task, config.loop(len(cache)), folder)
     target = folder.path / "head"
-    save_head(head, target, {"run": folder.config, "cache": cache.about})  # type: ignore[arg-type]
+    if is_main_process():
+        save_head(head, target, {"run": folder.config, "cache": cache.about})  # type: ignore[arg-type]
     return target

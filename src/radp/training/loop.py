@@ -121,6 +121,13 @@ def _accelerator() -> Any:
     return Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])
 
 
+def is_main_process() -> bool:
+    """Whether this process writes the results; the others only train along."""
+    from accelerate import PartialState
+
+    return bool(PartialState().is_main_process)
+
+
 def fit(task: Task, config: LoopConfig, folder: RunFolder, stop_after: int | None = None) -> nn.Module:
     """Train to `config.steps` (or only to `stop_after`), going on from the folder's last checkpoint.
 

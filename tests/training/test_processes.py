@@ -1,0 +1,114 @@
+"""Training as processes: killed with SIGKILL and started again, and shared by two processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from radp.commands.cli import main
+from radp.scenario.store import ScenarioWriter
+from radp.zoo import open_split
+
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    with ScenarioWriter(folder / "logs") as writer:
+        writer.add(open_split("sumo14-val")[0])
+    options = ["--stride", "15", "--workers", "1"]
+    assert (
+        main(["data", "samples", "--scenarios", f"{folder / 'logs'}", "--out", f"{folder / 'samples'}", *options]) == 0
+    )
+    return folder / "samples"
+
+
+def train(samples: Path, out: Path) -> list[str]:
+    options = {"--data": samples, "--out": out, "--steps": 14, "--batch": 4, "--save-every": 3, "--threads": 1}
+    words = [str(word) for pair in options.items() for word in pair]
+    return [sys.executable, "-m", "radp.commands.cli", "train", "base", *words]
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_file(run / "model" / "model.safetensors")
+
+
+def test_a_killed_training_ends_with_the_same_weights(samples, tmp_path):
+    subprocess.run(train(samples, tmp_path / "whole"), check=True, env=ONE_THREAD)
+    process = subprocess.Popen(train(samples, tmp_path / "killed"), env=ONE_THREAD)
+    state = tmp_path / "killed" / "state"
+    while not list(state.glob("step_*.pt")) and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    subprocess.run(train(samples, tmp_path / "killed"), check=True, env=ONE_THREAD)
+    whole, resumed = weights(tmp_path / "whole"), weights(tmp_path / "killed")
+    assert whole.keys() == resumed.keys()
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+SHARED = '''
+import sys, torch
+from torch import nn
+from radp.runs.folder import RunFolder
+from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows
+
+class Task:
+    """A linear map without noise: two halves of a batch must give what the whole batch gives."""
+    memory = None
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        self.data = torch.randn(40, 4, generator=torch.Generator().manual_seed(1))
+        self.processes = 0
+    def batch(self, step, rank, processes):
+        self.processes = processes
+        share = 10 // processes
+        return self.data[shuffled_rows(40, 10, step, 3)[rank * share : (rank + 1) * share]]
+    def loss(self, model, batch, generator):
+        return (model(batch) - batch.sum(-1, keepdim=True)).square().mean(), {}
+    def validate(self, model, step):
+        return {}
+
+task, config = Task(), LoopConfig(steps=12, batch=10, lr=0.01, warmup=2, save_every=5, validate_every=10)
+model = fit(task, config, RunFolder.create(sys.argv[1], "toy", {}))
+if is_main_process():
+    torch.save({"processes": torch.tensor(task.processes), **model.state_dict()}, sys.argv[2])
+'''
+
+
+def launch(*words: str) -> None:
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    environment = {**ONE_THREAD, "ACCELERATE_USE_CPU": "true"}
+    done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_two_processes_take_the_steps_that_one_takes(tmp_path):
+    script = tmp_path / "toy.py"
+    script.write_text(SHARED)
+    one, two = tmp_path / "one.pt", tmp_path / "two.pt"
+    subprocess.run([sys.executable, str(script), str(tmp_path / "run1"), str(one)], check=True, env=ONE_THREAD)
+    launch(str(script), str(tmp_path / "run2"), str(two))
+    alone, shared = torch.load(one, weights_only=True), torch.load(two, weights_only=True)
+    assert int(alone.pop("processes")) == 1 and int(shared.pop("processes")) == 2
+    for name, value in alone.items():
+        torch.testing.assert_close(shared[name], value, atol=1e-6, rtol=1e-5)
+
+
+def test_the_command_trains_in_two_processes(samples, tmp_path):
+    launch("--module", *train(samples, tmp_path / "run")[2:])
+    assert weights(tmp_path / "run")
+    steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert steps == [14, 14], "the training row and the validation row of the last step, written once"

@@ -91,8 +91,8 @@ def test_a_killed_conversion_is_taken_up(tmp_path: Path, monkeypatch: pytest.Mon
     assert before < len(ScenarioStore.open(tmp_path / "cut")) and len(asked) <= 8 - before // 3
 
 
-def _counted(function, asked):  # noqa: ANN001, ANN202
-    def count(self, item):  # noqa: ANN001, ANN202
+def _counted(function, asked):
+    def count(self, item):
         asked.append(item.name)
         return function(self, item)
 

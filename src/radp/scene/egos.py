@@ -3,51 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+import numpy as np
 
 from radp.runs.errors import BadInput
-from radp.scenario import Scenario
+from radp.scenario import ObjectType, Scenario, Tracks, TrafficLights
 from radp.scenario.history import with_history
-from radp.scene.as_ego import as_ego, longest_run, possible_egos, route_of_path
+from radp.scenario.recording import Recording
+from radp.scene.as_ego import MIN_ON_ROAD, MIN_TRAVEL, as_ego, ego_from_track, longest_run, possible_egos, route_of_path
+from radp.scene.lane_graph import lane_graph
+from radp.scene.match import match_lanes, thin_path
 
 SDC, ALL = "sdc", "all"
+STANDING = 2.0  # m that an ego which stands may move in all
+TURN = 0.5  # rad
 
 
-def choose_egos(scenario: Scenario, ego: str = SDC) -> Iterator[Scenario]:
-    """A log -> one scenario per ego, each with a route and at least 2 s of history.
+def choose_egos(log: Scenario | Recording, ego: str = SDC) -> Iterator[Scenario]:
+    """A log -> one scenario per ego, each with a route, a kind and at least 2 s of history.
 
-    sdc: the logged ego. all: the logged ego and every vehicle that is tracked from the start of the drive to its end,
+    sdc: the car that recorded. all: that car and every vehicle that is tracked from the start of the drive to its end,
     drives 5 m or more and stays on lanes. Else the id of a track that is a vehicle with a full track.
     A route that the source does not know is the chain of roadblocks under the ego's own way, which then goes straight
     on for 200 m, so that it does not tell where the log ends.
     """
-    for seen in _seen_from(scenario, ego):
-        yield with_history(_with_route(seen))
+    seen = _from_recording(log, ego) if isinstance(log, Recording) else _from_scenario(log, ego)
+    for scenario in seen:
+        yield with_history(scenario)
 
 
-def _seen_from(scenario: Scenario, ego: str) -> Iterator[Scenario]:
+def _from_scenario(scenario: Scenario, ego: str) -> Iterator[Scenario]:
+    """A source that has an ego of its own."""
     if ego in (SDC, ALL):
         yield scenario
     if ego == ALL:
         for name in possible_egos(scenario, scenario.frames):
-            if has_full_track(scenario, name):
+            if _is_full(longest_run(scenario.tracks.valid[scenario.tracks.ids.index(name)]), scenario):
                 yield as_ego(scenario, name)
-    elif ego != SDC:
-        if ego not in scenario.tracks.ids:
-            return
-        if not has_full_track(scenario, ego):
+    elif ego != SDC and ego in scenario.tracks.ids:
+        if not _is_full(longest_run(scenario.tracks.valid[scenario.tracks.ids.index(ego)]), scenario):
             raise BadInput(f"scenario {scenario.token!r}: track {ego!r} is not there from start to end")
         yield as_ego(scenario, ego)
 
 
-def has_full_track(scenario: Scenario, name: str) -> bool:
+def _from_recording(log: Recording, ego: str) -> Iterator[Scenario]:
+    if ego == SDC and log.sdc is None:
+        raise BadInput(f"log {log.token!r} was recorded from outside: choose --ego all or the id of a vehicle")
+    names = [log.sdc] if log.sdc is not None and ego in (SDC, ALL) else []
+    if ego == ALL:
+        names += [name for name in log.tracks.ids if name != log.sdc and _is_worth_it(log, name)]
+    elif ego != SDC and ego in log.tracks.ids:
+        names = [ego]
+    for name in names:
+        yield seen_from(log, name)
+
+
+def _is_full(window: slice, log: Scenario | Recording) -> bool:
     """Whether a track is there in every frame of the drive."""
-    window = longest_run(scenario.tracks.valid[scenario.tracks.ids.index(name)])
-    return window.start <= scenario.start and window.stop == len(scenario.time_us)
+    return window.start <= log.start and window.stop == len(log.time_us)
 
 
-def _with_route(scenario: Scenario) -> Scenario:
-    if scenario.route or not len(scenario.map):
-        return scenario
-    route, goal = route_of_path(scenario.map, scenario.ego[scenario.start :, :3])
-    return replace(scenario, route=route, goal=goal)
+def _is_worth_it(log: Recording, name: str) -> bool:
+    """A vehicle with a full track that drives, on lanes."""
+    track = log.tracks.ids.index(name)
+    if log.tracks.type[track] != ObjectType.VEHICLE or not _is_full(longest_run(log.tracks.valid[track]), log):
+        return False
+    path = log.tracks.state[track, log.start :, :3]
+    if np.hypot(*np.diff(path[:, :2], axis=0).T).sum() < MIN_TRAVEL:
+        return False
+    thinned = thin_path(path)
+    return len(match_lanes(lane_graph(log.map), thinned)) >= MIN_ON_ROAD * len(thinned)
+
+
+def seen_from(log: Recording, name: str) -> Scenario:
+    """The log with one of its vehicles as the ego; BadInput where that vehicle is not there from start to end."""
+    track = log.tracks.ids.index(name)
+    if log.tracks.type[track] != ObjectType.VEHICLE:
+        kind = ObjectType(log.tracks.type[track]).name
+        raise BadInput(f"log {log.token!r}: track {name!r} is a {kind}, only a VEHICLE can be the ego")
+    window = longest_run(log.tracks.valid[track])
+    if not _is_full(window, log):
+        raise BadInput(f"log {log.token!r}: track {name!r} is not there from start to end")
+    boxes, time_us = log.tracks.state[track, window], log.time_us[window]
+    start = log.start - window.start
+    route, goal = route_of_path(log.map, boxes[start:, :3])
+    keep = np.arange(len(log.tracks)) != track
+    tracks = Tracks(
+        ids=tuple(other for other in log.tracks.ids if other != name),
+        type=log.tracks.type[keep],
+        size=log.tracks.size[keep],
+        state=log.tracks.state[keep, window],
+        valid=log.tracks.valid[keep, window],
+    )
+    return Scenario(
+        token=log.token if name == log.sdc else f"{log.token}:{name}",
+        kind=kind_of_path(boxes[start:]),
+        source=log.source,
+        map=log.map,
+        time_us=time_us,
+        ego=ego_from_track(boxes, log.tracks.size[track], time_us),
+        tracks=tracks,
+        lights=TrafficLights(log.lights.lane, log.lights.state[window]),
+        route=route,
+        goal=goal,
+        start=start,
+        dt=log.dt,
+        tags={**log.tags, "ego": name},
+    )
+
+
+def kind_of_path(boxes: np.ndarray) -> str:
+    """boxes (T, 5) of a drive -> standing, left_turn, right_turn or straight."""
+    if np.hypot(*np.diff(boxes[:, :2], axis=0).T).sum() < STANDING:
+        return "standing"
+    turned = float(np.unwrap(boxes[:, 2])[-1] - boxes[0, 2])
+    return "straight" if abs(turned) < TURN else "left_turn" if turned > 0 else "right_turn"

@@ -25,6 +25,7 @@ from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.parallel import Failure, parallel_map
 from radp.scenario import Scenario
+from radp.scenario.recording import Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
 
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
@@ -88,20 +89,22 @@ class Refused:
 class Source(Protocol):
     """An origin of logs. Picklable: a frozen dataclass or an instance without state at module level.
 
-    `scenarios` is called in a worker process. What it raises costs the item; what it yields as `Refused` costs itself.
+    `scenarios` is called in a worker process and yields finished scenarios, or recordings whose ego is still to be chosen
+    (`radp.scene.egos.choose_egos`). What it raises costs the item; what it yields as `Refused` costs itself.
     """
 
     name: str
 
     def items(self, options: Options) -> Sequence[Item]: ...
-    def scenarios(self, item: Any) -> Iterator[Scenario | Refused]: ...
+    def scenarios(self, item: Any) -> Iterator[Scenario | Recording | Refused]: ...
 
 
-Finish = Callable[[Scenario], Iterable[Scenario]]  # one scenario of the source -> those that go into the store
+Finish = Callable[[Scenario | Recording], Iterable[Scenario]]  # what a source yields -> what goes into the store
 
 
-def as_it_is(scenario: Scenario) -> tuple[Scenario]:
+def as_it_is(scenario: Scenario | Recording) -> tuple[Scenario]:
     """The finish that changes nothing."""
+    assert isinstance(scenario, Scenario), "a recording needs a finish that chooses its ego"
     return (scenario,)
 
 

@@ -1,0 +1,74 @@
+"""Log files as they lie on disks: found by suffix, read whole, plain or compressed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from radp.runs.errors import BadInput
+from radp.sources.convert import FileItem, Options, SourceError
+
+MOST_BYTES = 2 << 30  # of a decompressed log; more is not a log of one scenario
+
+
+def find_logs(options: Options, suffixes: Sequence[str], keep: Callable[[Path], bool] = lambda _: True) -> list[FileItem]:
+    """Items for the file `data`, or for all files under the folder `data` whose names end in one of the suffixes.
+
+    Each is named by its path below the folder.
+    """
+    place = options.data
+    if place is None:
+        raise BadInput("--data is missing: expected a log or a folder of logs")
+    if place.is_file():
+        return [FileItem(place.name, place, options.ego)]
+    if not place.is_dir():
+        raise BadInput(f"{place} does not exist")
+    files = sorted(p for p in place.rglob("*") if p.name.endswith(tuple(suffixes)) and p.is_file() and keep(p))
+    return [FileItem(file.relative_to(place).as_posix(), file, options.ego) for file in files]
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, decompressed by its magic (gzip, xz); SourceError where it is cut short."""
+    try:
+        raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            return gzip.decompress(raw)
+        return lzma.decompress(raw) if raw[:6] == b"\xfd7zXZ\x00" else raw
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise SourceError(f"{path.name}: the file cannot be read ({error})") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """One JSON object. NaN and infinities, which are not JSON, are refused."""
+
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(f"it holds {word}, which is no JSON number")
+
+    try:
+        data = json.loads(read_bytes(path), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SourceError):
+            raise
+        raise SourceError(f"{path.name}: not readable as JSON ({error})") from None
+    if not isinstance(data, dict):
+        raise SourceError(f"{path.name}: expected one JSON object, found {type(data).__name__}")
+    return data
+
+
+@contextmanager
+def reading(name: str, field: str) -> Iterator[None]:
+    """Whatever goes wrong while a field is read becomes one sentence with the names of the file and the field."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except KeyError as error:
+        raise SourceError(f"{name}: {field}: {error} is missing") from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, ArithmeticError) as error:
+        raise SourceError(f"{name}: {field}: {' '.join(str(error).split())}") from None

@@ -1,0 +1,1 @@
+"""The Waymo Open Motion Dataset."""

@@ -1,0 +1,1 @@
+"""nuPlan logs (.db) and maps (map.gpkg), read directly: no devkit is needed."""

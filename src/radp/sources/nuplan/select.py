@@ -155,7 +155,7 @@ def way_of_centre(ego: np.ndarray) -> float:
 
 
 def passes_speed(ego: np.ndarray, threshold: float, noise: float) -> tuple[bool, bool]:
-    """Whether the speed of the ego (N, 11) rises above the threshold, and whether it falls to it, by more than noise."""
+    """Whether the speed of the ego (N, 11) rises above the threshold, and whether it falls to it, beyond noise."""
     speeds = np.hypot(ego[:, Ego.VX], ego[:, Ego.VY])
     high = low = speeds[0]
     rises = falls = False

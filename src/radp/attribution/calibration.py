@@ -12,12 +12,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radp.rules import Rule, default_rules
+from radp.rules import default_rules
 from radp.runs.files import write_json_atomically
 
 FILE = "calibration.json"
 PERCENTILE = 75.0
 EPSILON = 1e-6
+
+
+@dataclass(frozen=True)
+class RuleScaling:
+    """kappa (M,) in the order of some rules, and which of them were calibrated."""
+
+    kappa: tuple[float, ...]
+    known: tuple[bool, ...]
+
+    def levels(self, norms: Tensor) -> Tensor:
+        """RMS gradients (B, M) -> as multiples of the usual ones, g / (kappa + eps)."""
+        kappa = torch.tensor(self.kappa, dtype=norms.dtype, device=norms.device)
+        return norms / (kappa + EPSILON)
+
+    def pressure(self, norms: Tensor) -> Tensor:
+        """RMS gradients (B, M) -> A = log(1 + g / (kappa + eps))."""
+        return torch.log1p(self.levels(norms))
 
 
 @dataclass(frozen=True)
@@ -30,27 +47,29 @@ class Calibration:
     about: dict[str, Any] = field(default_factory=dict)  # planner, data, seed
 
     @classmethod
-    def none(cls, rules: Sequence[Rule] | None = None) -> Calibration:
+    def none(cls) -> Calibration:
         """No calibration: kappa = 1. Pressures are then not comparable between rules, and an attribution says so."""
-        names = tuple(rule.name for rule in rules or default_rules())
-        return cls(names, (1.0,) * len(names))
+        return cls((), ())
 
     @classmethod
-    def fit(cls, gradients: Iterable[np.ndarray], about: dict[str, Any] | None = None) -> Calibration:
-        """RMS gradients in batches (B, M), M = the default rules."""
+    def fit(
+        cls, gradients: Iterable[np.ndarray], rules: Sequence[str] | None = None, about: dict[str, Any] | None = None
+    ) -> Calibration:
+        """RMS gradients in batches (B, M); `rules` are the names of the M, the paper's six if not given."""
         values = np.concatenate(list(gradients))
         kappa = np.percentile(values, PERCENTILE, axis=0)
-        names = tuple(rule.name for rule in default_rules())
+        names = tuple(rules or (rule.name for rule in default_rules()))
         return cls(names, tuple(float(k) for k in kappa), len(values), about or {})
 
     @property
     def is_fitted(self) -> bool:
         return self.samples > 0
 
-    def pressure(self, norms: Tensor) -> Tensor:
-        """RMS gradients (B, M) -> A = log(1 + g / (kappa + eps))."""
-        kappa = torch.tensor(self.kappa, dtype=norms.dtype, device=norms.device)
-        return torch.log1p(norms / (kappa + EPSILON))
+    def of_rules(self, names: Sequence[str]) -> RuleScaling:
+        """kappa of these rules, found by name; a rule that was not calibrated has 1 and is not known."""
+        found = dict(zip(self.rules, self.kappa))
+        known = tuple(self.is_fitted and name in found for name in names)
+        return RuleScaling(tuple(found[name] if k else 1.0 for name, k in zip(names, known)), known)
 
     def save(self, folder: Path | str) -> None:
         write_json_atomically(Path(folder) / FILE, asdict(self))
@@ -65,6 +84,6 @@ class Calibration:
             calibration = cls(rules, kappa, int(data["samples"]), dict(data.get("about", {})))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path}: not a readable calibration ({error})") from None
-        if len(rules) != len(kappa) or not all(np.isfinite(kappa)) or min(kappa) < 0:
+        if len(rules) != len(kappa) or not all(np.isfinite(kappa)) or min(kappa, default=0) < 0:
             raise ValueError(f"{path}: expected one finite scale of at least 0 for each of {len(rules)} rules")
         return calibration

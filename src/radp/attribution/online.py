@@ -11,6 +11,7 @@ import torch
 from radp.attribution.calibration import FILE, Calibration
 from radp.attribution.teacher import Attribution, attribute
 from radp.planners.planner import Planner
+from radp.rules import RuleContext
 from radp.scenario import Scenario
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.observation import Observation
@@ -29,6 +30,13 @@ def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
     name = name.partition("+guidance")[0]
     folder = MODELS / name if name in list_models() else Path(name)
     return Calibration.load(folder) if (folder / FILE).is_file() else None
+
+
+def on_rules_terms(plan: Plan, observation: Observation) -> tuple[torch.Tensor, RuleContext]:
+    """Trajectories (B, 80, 4) of plans for B worlds, and the context in which rules judge them."""
+    trajectory = plan.on_grid().to(torch.float32)
+    scene = build_scenes(observation, RULE_SCENES)
+    return trajectory, RuleContext.from_scene(scene, plan.predictions, horizon=trajectory.shape[1])
 
 
 class ExplainedPlanner:
@@ -57,9 +65,7 @@ class ExplainedPlanner:
 
     def explain(self, plan: Plan, observation: Observation) -> Attribution:
         """The whole attribution of a plan that this planner made from this observation."""
-        trajectory = plan.on_grid().to(torch.float32)
-        scene = build_scenes(observation, RULE_SCENES)
-        return attribute(trajectory, scene, plan.predictions, self.calibration)
+        return attribute(*on_rules_terms(plan, observation), calibration=self.calibration)
 
 
 def own_pressures(plan: Plan, rules: tuple[str, ...]) -> torch.Tensor | None:

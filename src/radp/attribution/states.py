@@ -14,7 +14,7 @@ from radp.attribution.teacher import Attribution, attribute
 from radp.model.features import plan_features
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
-from radp.rules import RuleContext
+from radp.rules import RuleContext, rules_named
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 
@@ -47,7 +47,8 @@ def explain_samples(
     drawn = sample_plans(model, scene, noise=noise_of_seeds(seeds, model))
     joint = drawn.trajectories[:, 0]
     context = RuleContext.from_scene(rule_scene, joint[:, 1:], horizon=joint.shape[2])
-    return drawn, planner_state(drawn, context), attribute(joint[:, 0], context, calibration=calibration)
+    rules = None if calibration is None else rules_named(calibration.rules)
+    return drawn, planner_state(drawn, context), attribute(joint[:, 0], context, None, calibration, rules)
 
 
 def compute_states(
@@ -83,7 +84,7 @@ def fit_calibration(
         seeds = sample_seeds(seed, first, len(chosen))
         _, _, why = explain_samples(model, samples.read(chosen), rule_samples.read(chosen), None, seeds)
         gradients.append(why.gradient_norm.numpy())
-    return Calibration.fit(gradients, about)
+    return Calibration.fit(gradients, why.rules, about)
 
 
 def sample_seeds(seed: int, position: int, count: int) -> list[int]:

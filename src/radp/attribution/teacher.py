@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from radp.attribution.calibration import Calibration
-from radp.rules import Rule, RuleContext, default_rules, rule_gradients
+from radp.rules import Rule, RuleContext, registered_rules, rule_gradients
 from radp.rules.collision import Collision
 from radp.scene.scene import Scene
 
@@ -25,7 +25,7 @@ class Attribution:
     direction: Tensor  # (B, M, H, 4) minus the gradient: where the rule would move the plan
     cost: Tensor  # (B, M) J_i
     agent_share: Tensor  # (B, N) share of each object in the collision cost; zeros where that cost is 0
-    calibrated: bool
+    calibrated: bool  # all of the rules are
 
     @property
     def dominant(self) -> Tensor:
@@ -43,18 +43,20 @@ def attribute(
     """Explain any planner's trajectory (B, H, 4): x, y, cos, sin of the rear axle, ego frame, 0.1 s.
 
     `predictions` (B, K, H, 4) are the planner's own forecasts of its first K neighbours; without them everybody keeps
-    its velocity. Needs no model. Without a calibration the pressures of different rules are not comparable.
+    its velocity. Needs no model. `rules`: all that are registered, if not given. The calibration is looked up by the
+    rules' names; pressures of rules without one are not comparable with others.
     """
-    rules = tuple(rules or default_rules())
+    rules = tuple(rules or registered_rules())
     horizon = trajectory.shape[1]
     context = scene
     if isinstance(context, Scene):
         context = RuleContext.from_scene(context, predictions, horizon=horizon)
     cost, gradient = rule_gradients(trajectory, context, rules)
     names = tuple(rule.name for rule in rules)
-    scale = calibration or Calibration.none(rules)
-    if scale.rules != names:
-        raise ValueError(f"the calibration is for {', '.join(scale.rules)}, the rules are {', '.join(names)}")
+    calibration = calibration or Calibration.none()
+    if calibration.is_fitted and not set(calibration.rules) & set(names):
+        raise ValueError(f"the calibration is for {', '.join(calibration.rules)}, the rules are {', '.join(names)}")
+    scale = calibration.of_rules(names)
     squares = gradient.square()
     norm = squares.mean((2, 3)).sqrt()
     return Attribution(
@@ -65,7 +67,7 @@ def attribute(
         direction=-gradient,
         cost=cost,
         agent_share=_agent_share(trajectory, context, rules),
-        calibrated=scale.is_fitted,
+        calibrated=all(scale.known),
     )
 
 

@@ -2,7 +2,7 @@
 
 from radp.rules.context import RuleContext
 from radp.rules.costs import rule_costs, rule_gradients
-from radp.rules.rule import Rule, default_rules, register_rule, registered_rules
+from radp.rules.rule import Rule, default_rules, register_rule, registered_rules, rules_named
 
 __all__ = [
     "Rule",
@@ -12,4 +12,5 @@ __all__ = [
     "registered_rules",
     "rule_costs",
     "rule_gradients",
+    "rules_named",
 ]

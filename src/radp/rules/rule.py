@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 from torch import Tensor
@@ -57,6 +58,15 @@ def registered_rules() -> tuple[Rule, ...]:
     """All rules in order of registration; the paper's six come first."""
     default_rules()
     return tuple(_REGISTRY.values())
+
+
+def rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
+    """Registered rules by name, in the order of the names; KeyError names the one that is missing."""
+    known = {rule.name: rule for rule in registered_rules()}
+    for name in names:
+        if name not in known:
+            raise KeyError(f"no rule named {name!r}; registered: {', '.join(known)}")
+    return tuple(known[name] for name in names)
 
 
 _DEFAULT: tuple[Rule, ...] = ()

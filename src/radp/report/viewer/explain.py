@@ -11,7 +11,7 @@ from radp.attribution import attribute
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import RULE_SCENES
 from radp.rules import default_rules
-from radp.scenario import Ego
+from radp.scenario import Ego, Tracks
 from radp.scene.agents import NOBODY, nearest_objects, thin_out
 from radp.scene.builder import Moment, ego_state, empty_arrays, fill, to_scene
 from radp.scene.observation import HISTORY
@@ -53,16 +53,26 @@ def scene_tracks(rollout: Rollout, samples: int) -> np.ndarray:
     """(samples, N) the track that each object of a scene is, in the order of scenes; -1 where there is none."""
     agents, static = RULE_SCENES.agents, RULE_SCENES.static_objects
     out = np.full((samples, agents + static), NOBODY, dtype=np.int64)
-    tracks, types = rollout.agents, rollout.agents.type
     for s in range(samples):
-        pose, states = rollout.ego[s, : Ego.HEADING + 1], np.ascontiguousarray(tracks.state[:, s])
-        valid = np.ascontiguousarray(tracks.valid[:, s])
-        moving = thin_out(
-            nearest_objects(states, valid, types, False, NOBODY, pose), types, agents, RULE_SCENES.walkers
-        )
-        standing = nearest_objects(states, valid, types, True, NOBODY, pose)[:static]
-        out[s, : len(moving)], out[s, agents : agents + len(standing)] = moving, standing
+        moving, standing = _objects_at(rollout.agents, s, rollout.ego[s, : Ego.HEADING + 1])
+        out[s, : len(moving)], out[s, agents : agents + len(standing)] = moving, standing[:static]
     return out
+
+
+def track_of(tracks: Tracks, frame: int, ego: np.ndarray, thing: int) -> int:
+    """The track that object `thing` of the scene is, seen by `ego` (11,) at a frame of the tracks; -1 if none."""
+    objects, row = _objects_at(tracks, frame, ego[: Ego.HEADING + 1]), thing
+    if thing >= RULE_SCENES.agents:
+        objects, row = objects[::-1], thing - RULE_SCENES.agents
+    return int(objects[0][row]) if 0 <= row < len(objects[0]) else NOBODY
+
+
+def _objects_at(tracks: Tracks, frame: int, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tracks of road users and of standing objects, in the order of scenes."""
+    states, valid = (np.ascontiguousarray(a[:, frame]) for a in (tracks.state, tracks.valid))
+    moving = nearest_objects(states, valid, tracks.type, False, NOBODY, pose)
+    standing = nearest_objects(states, valid, tracks.type, True, NOBODY, pose)
+    return thin_out(moving, tracks.type, RULE_SCENES.agents, RULE_SCENES.walkers), standing
 
 
 def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:

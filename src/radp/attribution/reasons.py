@@ -1,0 +1,80 @@
+"""From an attribution to what a person asks: which rule, how strongly, from when on, because of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from radp.attribution.calibration import Calibration
+from radp.attribution.teacher import Attribution
+from radp.rules import Rule, RuleContext
+from radp.scene.plan import STEP_SECONDS
+
+_ARRAYS = ("pressure", "level", "begins", "peak", "margin", "thing", "share")
+BEGINS = 0.5  # of the strongest step: where a rule begins to press
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """B plans, M rules, numpy. Seconds count from the moment of the plan."""
+
+    rules: tuple[str, ...]
+    units: tuple[str, ...]  # of the margins
+    calibrated: tuple[bool, ...]  # (M,) whether the usual level of the rule is known
+    pressure: np.ndarray  # (B, M)
+    level: np.ndarray  # (B, M) gradient as a multiple of the usual one; NaN where that is not known
+    begins: np.ndarray  # (B, M) s, first step with half of the strongest step's pressure; NaN where nothing presses
+    peak: np.ndarray  # (B, M) s, the strongest step
+    margin: np.ndarray  # (B, M) what is left before the plan breaks the rule, negative beyond; NaN: does not apply
+    thing: np.ndarray  # (B,) object of the scene with the largest share of the collision pressure; -1: none
+    share: np.ndarray  # (B,) that share
+
+    def __len__(self) -> int:
+        return len(self.pressure)
+
+    def of(self, row: int) -> Reasons:
+        """One plan alone."""
+        return Reasons(self.rules, self.units, self.calibrated, **{n: getattr(self, n)[row : row + 1] for n in _ARRAYS})
+
+    @staticmethod
+    def join(parts: Sequence[Reasons]) -> Reasons:
+        """Plans of several calls about the same rules, one after the other."""
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+        return Reasons(parts[0].rules, parts[0].units, parts[0].calibrated, **joined)
+
+
+@torch.no_grad()
+def reasons_of(
+    why: Attribution,
+    trajectory: Tensor,
+    context: RuleContext,
+    rules: Sequence[Rule],
+    calibration: Calibration | None = None,
+) -> Reasons:
+    """why: what `attribute` said about trajectory (B, H, 4) in `context` under `rules` and `calibration`."""
+    scale = (calibration or Calibration.none()).of_rules(why.rules)
+    known = np.array(scale.known)
+    level = scale.levels(why.gradient_norm).double().numpy()
+    top = why.per_step.amax(-1, keepdim=True)
+    presses = (top > 0).squeeze(-1).numpy()
+    first = (why.per_step >= BEGINS * top).int().argmax(-1).numpy()
+    last = why.per_step.argmax(-1).numpy()
+    bound = context.bind(trajectory)
+    margin = -torch.stack([rule.violation(trajectory, bound).amax(-1) for rule in rules], -1).double().numpy()
+    share, thing = why.agent_share.max(-1) if why.agent_share.shape[1] else (torch.zeros(len(top)),) * 2
+    return Reasons(
+        rules=why.rules,
+        units=tuple(rule.unit for rule in rules),
+        calibrated=tuple(bool(k) for k in known),
+        pressure=why.pressure.double().numpy(),
+        level=np.where(known, level, np.nan),
+        begins=np.where(presses, STEP_SECONDS * (first + 1), np.nan),
+        peak=np.where(presses, STEP_SECONDS * (last + 1), np.nan),
+        margin=np.where(np.isfinite(margin), margin, np.nan),
+        thing=np.where(share.numpy() > 0, thing.long().numpy(), -1),
+        share=share.double().numpy(),
+    )

@@ -1,0 +1,110 @@
+"""radp explain: say which rule presses on plans, in sentences."""
+
+from __future__ import annotations
+
+import json as json_module
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from radp.runs.errors import BadInput
+
+if TYPE_CHECKING:
+    from radp.attribution.calibration import Calibration
+    from radp.report.explain import Explained
+
+
+def explain(
+    scenarios: str | None = None,
+    planner: str | None = None,
+    scenario: Path | None = None,
+    trajectory: Path | None = None,
+    calibration: str | None = None,
+    at: float = 0.0,
+    coordinates: Literal["ego", "world"] = "ego",
+    agents: Literal["reactive", "nonreactive"] = "reactive",
+    limit: int | None = None,
+    worst: int = 3,
+    all_frames: bool = False,
+    seed: int = 0,
+    json: bool = False,
+) -> int:
+    """Say which rule presses on a plan: how strongly, from which second of the plan on, because of which object.
+
+    Either a planner drives scenarios and its worst moments are told, or one trajectory in a file is explained.
+
+    Example:
+        radp explain --scenarios sumo14-val --planner pdm_closed --limit 3 --calibration diffusion-planner-mini
+        radp explain --scenario scenario.json.gz --trajectory plan.csv --at 2.5
+
+    Args:
+        scenarios: Name of a packaged split, or a path (store, neutral JSON file, folder of them), to drive.
+        planner: Who drives.
+        scenario: A file with one scenario (neutral JSON).
+        trajectory: A plan of the rear axle: .csv with columns x, y, heading (or cos, sin) and perhaps t, or .npz.
+        calibration: Packaged model or folder with the usual levels of the rules; the planner's own if not given.
+        at: When the trajectory was planned, in seconds after the scenario's start.
+        coordinates: Of the trajectory: ego (x ahead, y left) or world (as in the scenario).
+        agents: How the others move: reactive (IDM) or nonreactive (as in the log).
+        limit: At most this many scenarios, from the first.
+        worst: Moments to tell of each scenario, those of the highest pressure.
+        all_frames: Tell every frame instead.
+        seed: Of the planner's randomness.
+        json: Print everything as JSON.
+    """
+    from radp.report.explain import explained_text
+
+    if (scenarios and planner) and not (scenario or trajectory):
+        if worst < 1 or (limit or 1) < 1:
+            raise BadInput("worst and limit must be at least 1")
+        told, scale = _drive(scenarios, planner, calibration, agents, limit, None if all_frames else worst, seed)
+    elif (scenario and trajectory) and not (scenarios or planner):
+        told, scale = _one_plan(scenario, trajectory, calibration, at, coordinates == "world")
+    else:
+        raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
+    if json:
+        print(json_module.dumps({"calibrated": scale is not None, "scenarios": [asdict(t) for t in told]}, indent=1))
+    else:
+        print(explained_text(told, scale is not None))
+    return 0
+
+
+def _drive(
+    scenarios: str, name: str, calibration: str | None, agents: str, limit: int | None, worst: int | None, seed: int
+) -> tuple[list[Explained], Calibration | None]:
+    from radp.attribution.online import calibration_of
+    from radp.planners import load_planner
+    from radp.report.explain import explain_planner
+    from radp.zoo import open_split
+
+    planner = load_planner(name)
+    scale = _calibration(calibration) if calibration else calibration_of(planner, name)
+    return explain_planner(planner, open_split(scenarios)[:limit], scale, agents, worst, seed), scale
+
+
+def _one_plan(
+    scenario: Path, trajectory: Path, calibration: str | None, at: float, world: bool
+) -> tuple[list[Explained], Calibration | None]:
+    from radp.report.explain import explain_plan
+    from radp.report.plan_file import read_plan
+    from radp.scene.replay import observe_logs
+    from radp.zoo import open_split
+
+    found = open_split(scenario)
+    if len(found) != 1:
+        raise BadInput(f"{scenario} holds {len(found)} scenarios, expected one")
+    scale = _calibration(calibration) if calibration else None
+    step, one = round(at / 0.1), found[0]
+    if not 0 <= step < one.frames:
+        raise BadInput(f"at is {at:g} s, expected 0 to {0.1 * (one.frames - 1):g} s")
+    plan = read_plan(trajectory, observe_logs([one], step), world)
+    return [explain_plan(plan, one, step, scale)[0]], scale
+
+
+def _calibration(name: str) -> Calibration:
+    from radp.attribution.online import calibration_of
+
+    found = calibration_of(None, name)
+    if found is None:
+        raise BadInput(f"{name} has no calibration.json; radp calibrate makes one")
+    return found

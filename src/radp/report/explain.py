@@ -1,0 +1,160 @@
+"""Plans explained in sentences: which rule presses, how strongly, from when on, because of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from radp.attribution.calibration import Calibration
+from radp.attribution.online import ExplainedPlanner, on_rules_terms
+from radp.attribution.reasons import Reasons, reasons_of
+from radp.attribution.teacher import Attribution, attribute
+from radp.planners.planner import Planner
+from radp.report.viewer.explain import track_of
+from radp.report.viewer.words import kind_words, margin_words, object_words
+from radp.rules import registered_rules
+from radp.scenario import ObjectType, Scenario, Tracks
+from radp.scene.observation import Observation
+from radp.scene.plan import Plan
+from radp.scene.replay import observe_logs
+from radp.sim.simulate import simulate
+
+APART = 10  # samples between two moments that are both told as the worst
+UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A scenario and its moments in the order of time, ready for JSON."""
+
+    token: str
+    kind: str
+    moments: list[dict[str, Any]]
+    failure: str | None = None
+
+
+def explain_planner(
+    planner: Planner,
+    scenarios: Sequence[Scenario],
+    calibration: Calibration | None = None,
+    agents: str = "reactive",
+    worst: int | None = 3,
+    seed: int = 0,
+) -> list[Explained]:
+    """Drive with the teacher beside the planner; the `worst` moments of each drive, or all with None."""
+    listener, out = _Listener(planner, calibration), []
+    for rollout in simulate(listener, scenarios, agents, seed=seed):
+        token = rollout.scenario.token
+        steps = [s for s in range(len(rollout.time_us)) if (token, s) in listener.heard]
+        if not steps:
+            out.append(Explained(token, rollout.scenario.kind, [], rollout.failure))
+            continue
+        reasons = Reasons.join([listener.heard.pop((token, s)) for s in steps])
+        chosen = range(len(steps)) if worst is None else worst_moments(reasons, worst)
+        seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
+        moments = [
+            _moment(reasons, i, steps[i], float(seconds[steps[i]]), rollout.agents, rollout.ego[steps[i]])
+            for i in chosen
+        ]
+        out.append(Explained(token, rollout.scenario.kind, moments, rollout.failure))
+    return out
+
+
+def explain_plan(
+    plan: Plan, scenario: Scenario, step: int = 0, calibration: Calibration | None = None
+) -> tuple[Explained, Attribution]:
+    """One plan of anybody's, made `step` samples after the scenario's start, in the world as the log has it."""
+    now = observe_logs([scenario], step)
+    reasons, why = _reasons(plan, now, calibration)
+    frame = scenario.start + step
+    seconds = float(scenario.time_us[frame] - scenario.time_us[scenario.start]) * 1e-6
+    moment = _moment(reasons, 0, step, seconds, scenario.tracks, scenario.ego[frame], frame)
+    return Explained(scenario.token, scenario.kind, [moment]), why
+
+
+def worst_moments(reasons: Reasons, count: int) -> list[int]:
+    """Samples with the highest pressure of any rule, at least a second apart, in the order of time."""
+    chosen: list[int] = []
+    for i in np.argsort(-reasons.pressure.max(1), kind="stable"):
+        if len(chosen) < count and all(abs(int(i) - other) >= APART for other in chosen):
+            chosen.append(int(i))
+    return sorted(chosen)
+
+
+class _Listener(ExplainedPlanner):
+    """Drives as its planner does, and remembers why each plan was pressed: (token, step) -> Reasons of one plan."""
+
+    def __init__(self, planner: Planner, calibration: Calibration | None) -> None:
+        super().__init__(planner, calibration)
+        self.heard: dict[tuple[str, int], Reasons] = {}
+
+    def plan(self, observation: Observation) -> Plan:
+        plan = self.planner.plan(observation)
+        reasons, _ = _reasons(plan, observation, self.calibration)
+        for row, scenario in enumerate(observation.scenarios):
+            self.heard[scenario.token, observation.step] = reasons.of(row)
+        return plan
+
+
+def _reasons(plan: Plan, now: Observation, calibration: Calibration | None) -> tuple[Reasons, Attribution]:
+    rules = registered_rules()
+    trajectory, context = on_rules_terms(plan, now)
+    why = attribute(trajectory, context, None, calibration, rules)
+    return reasons_of(why, trajectory, context, rules, calibration), why
+
+
+def _moment(
+    reasons: Reasons, i: int, step: int, seconds: float, tracks: Tracks, ego: np.ndarray, frame: int | None = None
+) -> dict[str, Any]:
+    """What is said about plan i, made at `step`, for machines, and the sentence for people."""
+    track = track_of(tracks, step if frame is None else frame, ego, int(reasons.thing[i]))
+    thing = None
+    if track >= 0:
+        kind = ObjectType(int(tracks.type[track])).name
+        thing = {"track": tracks.ids[track], "object": kind, "share": round(float(reasons.share[i]), 4)}
+    rules = [_rule(reasons, i, m) for m in range(len(reasons.rules))]
+    moment = {"step": step, "time": round(seconds, 3), "object": thing, "rules": rules}
+    return {**moment, "sentence": sentence(moment)}
+
+
+def _rule(reasons: Reasons, i: int, m: int) -> dict[str, Any]:
+    numbers = {name: getattr(reasons, name)[i, m] for name in ("pressure", "level", "begins", "peak", "margin")}
+    clean = {name: None if np.isnan(value) else round(float(value), 4) for name, value in numbers.items()}
+    return {"rule": reasons.rules[m], "calibrated": reasons.calibrated[m], **clean, "unit": reasons.units[m]}
+
+
+def sentence(moment: dict[str, Any]) -> str:
+    """One sentence about a moment."""
+    ordered = sorted(moment["rules"], key=lambda rule: -rule["pressure"])
+    top, at = ordered[0], f"At {moment['time']:.1f} s "
+    if top["begins"] is None:
+        return f"{at}no rule presses on the plan."
+    calm = top["level"] is not None and top["level"] < 1
+    opening = f"nothing presses more than usual; most of all {top['rule']}" if calm else f"{top['rule']} presses most"
+    words = f"{at}{opening}, {_strength(top)}, from {top['begins']:.1f} s of the plan on (most at {top['peak']:.1f} s)"
+    if top["rule"] == "collision" and moment["object"] is not None:
+        named = object_words(moment["object"]).strip(" ()")
+        words += f", because of {named} ({100 * moment['object']['share']:.0f} % of it)"
+    describes = {rule.name: rule.describes for rule in registered_rules()}.get(top["rule"], top["rule"])
+    words += f": {describes}{margin_words(top)}" if top["margin"] is not None else ""
+    others = [f"{rule['rule']} ({_strength(rule)})" for rule in ordered[1:] if (rule["level"] or 0) >= 1]
+    return words + (f". Also above usual: {', '.join(others)}." if others else ".")
+
+
+def _strength(rule: dict[str, Any]) -> str:
+    if rule["level"] is None:
+        return f"pressure {rule['pressure']:.2f} (not calibrated)"
+    return f"{rule['level']:.1f} times its usual level"
+
+
+def explained_text(explained: Sequence[Explained], calibrated: bool) -> str:
+    """A heading and the sentences of each scenario."""
+    lines = [] if calibrated else [UNCALIBRATED]
+    for one in explained:
+        lines.append(f"{kind_words(one.kind)} ({one.token})")
+        lines += [f"  {moment['sentence']}" for moment in one.moments]
+        lines += [f"  The planner failed: {one.failure}"] if one.failure else []
+    return "\n".join(lines)

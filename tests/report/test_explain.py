@@ -1,0 +1,160 @@
+"""Sentences about plans: what they name is what is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from radp.attribution import Calibration
+from radp.commands.cli import main
+from radp.planners import load_planner
+from radp.report.explain import explain_plan, explain_planner, sentence, worst_moments
+from radp.report.plan_file import read_plan
+from radp.rules import default_rules
+from radp.runs.errors import BadInput
+from radp.scenario import Scenario
+from radp.scene.plan import Plan
+from radp.scene.replay import observe_logs
+from radp.sources.rollout_json import save_json, scenario_to_json
+from tests.sim.made_worlds import short_scenarios
+from tests.small_scenarios import small_scenario
+
+NAMES = tuple(rule.name for rule in default_rules())
+SCALES = Calibration(NAMES, (0.5, 0.1, 0.2, 0.3, 2.0, 0.05), samples=10)
+
+
+def into_the_car(scenario: Scenario) -> np.ndarray:
+    """(80, 3) x, y, heading: straight ahead, fast enough to reach the car that drives there."""
+    speed = 2.0 * scenario.ego[scenario.start, 3] + 5.0
+    return np.stack((0.1 * speed * np.arange(1, 81), np.zeros(80), np.zeros(80)), -1)
+
+
+def plan_of(poses: np.ndarray) -> Plan:
+    trajectory = np.concatenate((poses[:, :2], np.cos(poses[:, 2:]), np.sin(poses[:, 2:])), -1)
+    return Plan(torch.from_numpy(trajectory[None]))
+
+
+def test_the_object_and_the_second_are_those_of_the_crash() -> None:
+    scenario = small_scenario()
+    huge = tuple(1e6 if name != "collision" else 1e-3 for name in NAMES)  # so that collision is told first
+    told, why = explain_plan(plan_of(into_the_car(scenario)), scenario, calibration=Calibration(NAMES, huge, 1))
+    (moment,) = told.moments
+    rule = moment["rules"][0]
+    assert rule["rule"] == "collision" and rule["margin"] < 0 and rule["level"] > 1
+    assert moment["object"] == {
+        "track": "car",
+        "object": "VEHICLE",
+        "share": pytest.approx(float(why.agent_share.max())),
+    }
+    strongest = float(why.per_step[0, 0].argmax() + 1) / 10
+    assert rule["peak"] == pytest.approx(strongest) and rule["begins"] <= rule["peak"]
+    before = why.per_step[0, 0, : round(10 * rule["begins"]) - 1]
+    assert not len(before) or before.max() < 0.5 * why.per_step[0, 0].max()
+    assert moment["sentence"].startswith("At 0.0 s collision presses most, ")
+    assert "because of vehicle car (" in moment["sentence"] and "beyond the bound" in moment["sentence"]
+
+
+def test_level_is_the_gradient_over_its_usual_size_and_says_when_there_is_none() -> None:
+    scenario = small_scenario()
+    told, why = explain_plan(plan_of(into_the_car(scenario)), scenario, calibration=SCALES)
+    for rule, norm, kappa in zip(told.moments[0]["rules"], why.gradient_norm[0], SCALES.kappa):
+        assert rule["level"] == pytest.approx(float(norm) / (kappa + 1e-6), rel=1e-3, abs=1e-4)
+        assert rule["pressure"] == pytest.approx(np.log1p(rule["level"]), abs=1e-3)
+    bare, _ = explain_plan(plan_of(into_the_car(scenario)), scenario)
+    assert all(rule["level"] is None and not rule["calibrated"] for rule in bare.moments[0]["rules"])
+    assert "(not calibrated)" in bare.moments[0]["sentence"]
+
+
+def test_sentences_of_calm_and_of_several_rules() -> None:
+    def rule(name: str, level: float | None, begins: float | None = 1.0) -> dict:
+        pressure = 0.0 if level is None else float(np.log1p(level))
+        return {"rule": name, "level": level, "pressure": pressure, "begins": begins, "peak": begins, "margin": 0.5,
+                "unit": "m"}  # fmt: skip
+
+    moment = {"time": 1.0, "object": None, "rules": [rule("lane", 0.3), rule("goal", 0.2)]}
+    assert sentence(moment).startswith("At 1.0 s nothing presses more than usual; most of all lane, 0.3 times")
+    moment["rules"] = [rule("lane", 2.0), rule("goal", 3.0), rule("speed", 0.5)]
+    assert sentence(moment).startswith("At 1.0 s goal presses most, 3.0 times its usual level, from 1.0 s")
+    assert sentence(moment).endswith("0.50 m to spare. Also above usual: lane (2.0 times its usual level).")
+    moment["rules"] = [rule("lane", 0.0, None)]
+    assert sentence(moment) == "At 1.0 s no rule presses on the plan."
+
+
+def test_every_frame_or_the_worst_ones_of_a_drive() -> None:
+    scenarios = short_scenarios(2)
+    every = explain_planner(load_planner("constant_velocity"), scenarios, SCALES, "nonreactive", worst=None)
+    worst = explain_planner(load_planner("constant_velocity"), scenarios, SCALES, "nonreactive", worst=1)
+    for scenario, all_of_it, chosen in zip(scenarios, every, worst):
+        assert [moment["step"] for moment in all_of_it.moments] == list(range(scenario.frames - 1))
+        peaks = [max(rule["pressure"] for rule in moment["rules"]) for moment in all_of_it.moments]
+        assert chosen.moments == [all_of_it.moments[int(np.argmax(peaks))]]
+
+
+def test_worst_moments_are_a_second_apart() -> None:
+    from types import SimpleNamespace
+
+    pressure = np.zeros((50, 2))
+    pressure[[20, 21, 45], [0, 0, 1]] = 3.0, 2.9, 1.0
+    assert worst_moments(SimpleNamespace(pressure=pressure), 2) == [20, 45]
+
+
+@pytest.fixture
+def scenario_file(tmp_path: Path) -> Path:
+    path = tmp_path / "scenario.json.gz"
+    save_json(scenario_to_json(small_scenario()), path)
+    return path
+
+
+def test_files_in_either_frame_give_one_plan(tmp_path: Path) -> None:
+    scenario = small_scenario()
+    now, poses = observe_logs([scenario], 2), into_the_car(scenario)[:40]
+    x, y, heading = scenario.ego[scenario.start + 2, :3]
+    c, s = np.cos(heading), np.sin(heading)
+    world = np.stack(
+        (x + c * poses[:, 0] - s * poses[:, 1], y + s * poses[:, 0] + c * poses[:, 1], poses[:, 2] + heading), -1
+    )
+    np.savez(tmp_path / "world.npz", trajectory=world)
+    (tmp_path / "ego.csv").write_text("t, x, y, heading\n" + "\n".join(
+        f"{0.1 * (i + 1)},{float(p[0])!r},{float(p[1])!r},{float(p[2])!r}" for i, p in enumerate(poses)))  # fmt: skip
+    a, b = read_plan(tmp_path / "ego.csv", now), read_plan(tmp_path / "world.npz", now, world=True)
+    torch.testing.assert_close(a.on_grid(), b.on_grid(), atol=1e-8, rtol=0)
+    torch.testing.assert_close(a.on_grid()[0, :40, :2], torch.from_numpy(poses[:, :2]), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x,y\n1,2\n", "has the columns x, y"),
+        ("x,y,heading\n1,2,a\n", "not a readable"),
+        ("x,y,heading\n1,2,0\n", "at least two rows"),
+        ("t,x,y,heading\n0.2,1,2,0\n0.1,2,2,0\n", "increase"),
+    ],
+)
+def test_bad_files_are_refused_in_a_sentence(text: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.csv").write_text(text)
+    with pytest.raises(BadInput, match=complaint):
+        read_plan(tmp_path / "plan.csv", observe_logs([small_scenario()], 0))
+
+
+def test_verb_explains_a_file_and_a_drive(
+    scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "plan.npz", trajectory=into_the_car(small_scenario()))
+    one = ["explain", "--scenario", str(scenario_file), "--trajectory", str(tmp_path / "plan.npz")]
+    assert main(one) == 0
+    assert "not calibrated: the pressures of different rules cannot be compared" in capsys.readouterr().out
+    (tmp_path / "scales").mkdir()
+    SCALES.save(tmp_path / "scales")
+    assert main([*one, "--json", "--calibration", str(tmp_path / "scales")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["calibrated"] and len(told["scenarios"][0]["moments"]) == 1
+    drive = ["explain", "--scenarios", str(scenario_file), "--planner", "constant_velocity", "--agents", "nonreactive"]
+    assert main([*drive, "--worst", "1"]) == 0
+    assert capsys.readouterr().out.count("At ") == 1
+    assert main([*drive, "--trajectory", "x.csv"]) == 2
+    assert main([*one, "--at", "999"]) == 2
+    assert main([*one, "--calibration", str(tmp_path)]) == 2

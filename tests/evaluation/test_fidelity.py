@@ -1,0 +1,89 @@
+"""Fidelity against scipy: the values, and every resample as if its frames were really there twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from radp.evaluation.fidelity import Frames, fidelity, fidelity_table, frames_of
+from radp.evaluation.resampled_ranks import resampled_spearman
+from radp.runs.errors import BadInput
+from radp.sim.rollout import Rollout, logged_agents
+from tests.small_scenarios import small_scenario
+
+RULES = ("collision", "lane", "speed")
+
+
+def random_frames(seed: int = 0, scenarios: int = 7) -> Frames:
+    """Scenarios of different length, the first rule mostly zero (ties), the head a noisy teacher."""
+    draw = np.random.default_rng(seed)
+    scenario = np.repeat(np.arange(scenarios), draw.integers(5, 20, scenarios))
+    exact = draw.exponential(size=(len(scenario), 3)).round(2)
+    exact[:, 0] *= draw.random(len(exact)) < 0.3
+    told = np.maximum(exact + draw.normal(0, 0.4, exact.shape), 0).round(2)
+    return Frames(RULES, told, exact, scenario)
+
+
+def test_values_are_those_of_scipy_and_of_plain_means():
+    frames = random_frames()
+    found = fidelity(frames, "s", resamples=50)
+    rho = [spearmanr(frames.told[:, i], frames.exact[:, i]).statistic for i in range(3)]
+    assert [e.value for e in found.spearman] == pytest.approx(rho, abs=1e-12)
+    assert found.macro_spearman.value == pytest.approx(np.mean(rho), abs=1e-12)
+    assert found.macro_mae.value == pytest.approx(np.abs(frames.told - frames.exact).mean())
+    agree = [t.argmax() == e.argmax() for t, e in zip(frames.told, frames.exact)]
+    assert found.top1.value == pytest.approx(np.mean(agree))
+    assert found.frames == len(frames.told) and found.top1.count == 7
+    assert all(e.low <= e.value <= e.high for e in (found.macro_spearman, found.macro_mae, found.top1))
+
+
+def test_a_resample_is_scipy_on_repeated_frames():
+    frames = random_frames(3)
+    counts = np.random.default_rng(1).multinomial(7, np.full(7, 1 / 7), size=20)
+    got = resampled_spearman(frames.told, frames.exact, frames.scenario, counts)
+    for row, drawn in zip(got, counts):
+        rows = np.concatenate([np.flatnonzero(frames.scenario == s) for s in range(7) for _ in range(drawn[s])])
+        expected = [spearmanr(frames.told[rows, i], frames.exact[rows, i]).statistic for i in range(3)]
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+def test_intervals_are_percentiles_over_whole_scenarios():
+    frames = random_frames(5)
+    found = fidelity(frames, resamples=400)
+    draw, means = np.random.default_rng([0, 7]), []
+    errors = np.abs(frames.told - frames.exact).mean(1)
+    for drawn in draw.multinomial(7, np.full(7, 1 / 7), size=400):
+        rows = np.concatenate([np.flatnonzero(frames.scenario == s) for s in range(7) for _ in range(drawn[s])])
+        means.append(errors[rows].mean())
+    assert (found.macro_mae.low, found.macro_mae.high) == pytest.approx(tuple(np.percentile(means, (2.5, 97.5))))
+
+
+def test_a_constant_rule_has_no_rank_and_is_left_out_of_the_macro():
+    frames = random_frames()
+    flat = Frames(RULES, frames.told, np.where([True, True, False], frames.exact, 0.0), frames.scenario)
+    found = fidelity(flat, resamples=20)
+    assert np.isnan(found.spearman[2].value)
+    assert found.macro_spearman.value == pytest.approx(np.mean([e.value for e in found.spearman[:2]]))
+    assert "n/a" in fidelity_table([found]) and found.to_json()["rules"]["speed"]["spearman"]["value"] is None
+
+
+def drive(**fields) -> Rollout:
+    scenario = small_scenario()
+    window = slice(scenario.start, scenario.start + 4)
+    return Rollout(scenario, scenario.time_us[window], scenario.ego[window], logged_agents(scenario, 4), **fields)
+
+
+def test_frames_are_those_with_both_pressures_and_the_rules_that_the_head_knows():
+    told = np.random.default_rng(0).random((4, 3))
+    told[:, 1] = np.nan
+    rollout = drive(pressures=told, exact_pressures=told + 1, rules=RULES)
+    frames = frames_of([rollout, drive(failure="step 0: lost"), rollout])
+    assert frames.rules == ("collision", "speed") and frames.scenario.tolist() == [0] * 4 + [1] * 4
+    np.testing.assert_array_equal(frames.exact, np.tile(told[:, [0, 2]] + 1, (2, 1)))
+    with pytest.raises(BadInput, match="the planner has no head"):
+        frames_of([drive(exact_pressures=told, rules=RULES)])
+    with pytest.raises(BadInput, match="the teacher was not asked"):
+        frames_of([drive(pressures=told, rules=RULES)])
+    with pytest.raises(BadInput, match="no drives"):
+        frames_of([])

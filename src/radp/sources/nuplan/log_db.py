@@ -94,7 +94,7 @@ class LogDb:
     def offers(self, types: Sequence[str] | None, with_goal: bool) -> list[Pick]:
         """Tagged frames by time, of scenes that have two scenes before and two behind them in the log.
 
-        A frame with several tags counts as the alphabetically last allowed one. `types` None: all frames, even untagged.
+        A frame with several tags counts as the alphabetically last allowed one. `types` None: every frame.
         """
         scenes = [token for (token,) in self.rows("SELECT token FROM scene ORDER BY name")][2:-2]
         if with_goal:

@@ -1,0 +1,1 @@
+"""radp inside the programs of others."""

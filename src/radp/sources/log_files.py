@@ -17,7 +17,9 @@ from radp.sources.convert import FileItem, Options, SourceError
 MOST_BYTES = 2 << 30  # of a decompressed log; more is not a log of one scenario
 
 
-def find_logs(options: Options, suffixes: Sequence[str], keep: Callable[[Path], bool] = lambda _: True) -> list[FileItem]:
+def find_logs(
+    options: Options, suffixes: Sequence[str], keep: Callable[[Path], bool] = lambda _: True
+) -> list[FileItem]:
     """Items for the file `data`, or for all files under the folder `data` whose names end in one of the suffixes.
 
     Each is named by its path below the folder.

@@ -213,4 +213,3 @@ def _areas(name: str, areas: Sequence[np.ndarray] | Sequence[list[np.ndarray]]) 
         return NO_AREAS
     rings = [[area] if isinstance(area, np.ndarray) else area for area in areas]
     return Areas(tuple(f"{name}-{i}" for i in range(len(rings))), Polygons.from_rings(rings))
-

@@ -101,7 +101,12 @@ def read_tracks(objects: list[dict[str, Any]]) -> Tracks:
 def read_road(roads: list[dict[str, Any]], lights: dict[str, Any], name: str) -> Road:
     """The road map; features without a usable geometry are passed over."""
     draft = RoadDraft(name.split(".")[0])
-    into = {"road_line": draft.lines, "road_edge": draft.edges, "crosswalk": draft.crosswalks, "driveway": draft.surfaces}
+    into = {
+        "road_line": draft.lines,
+        "road_edge": draft.edges,
+        "crosswalk": draft.crosswalks,
+        "driveway": draft.surfaces,
+    }
     for feature in roads:
         kind = feature["type"]
         points = [(p["x"], p["y"]) for p in feature["geometry"]]

@@ -1,0 +1,1 @@
+"""Argoverse 2: sensor logs and motion forecasting scenarios."""

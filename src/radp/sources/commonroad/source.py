@@ -1,0 +1,152 @@
+"""CommonRoad XML of the versions 2017a, 2018a, 2018b and 2020a, read as plain XML.
+
+The traffic was recorded from outside: there is no ego, any vehicle with a full track may be it. Nothing but the lanelets
+tells where the road is; lights change by cycles that are seldom given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from radp.scenario import Box, ObjectType, Tracks
+from radp.scenario.recording import Recording, no_lights, usual_start
+from radp.sources.commonroad.road import read_draft
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
+from radp.sources.log_files import find_logs, read_bytes, reading
+from radp.sources.motion import at_rate
+from radp.sources.roads import build_road
+
+STEP = 0.1  # s
+TYPES = {
+    **dict.fromkeys(("car", "truck", "bus", "priorityVehicle", "taxi", "train"), ObjectType.VEHICLE),
+    **dict.fromkeys(("bicycle", "motorcycle"), ObjectType.BICYCLE),
+    "pedestrian": ObjectType.PEDESTRIAN,
+    "constructionZone": ObjectType.BARRIER,
+}
+HEIGHT = 1.6
+
+
+@dataclass(frozen=True)
+class CommonRoad:
+    """Source of CommonRoad files, plain or compressed with gzip or xz."""
+
+    name: str = "commonroad"
+
+    def items(self, options: Options) -> list[FileItem]:
+        return find_logs(options, (".xml", ".xml.gz", ".xml.xz"))
+
+    def scenarios(self, item: FileItem) -> Iterator[Recording]:
+        yield read_recording(item.path)
+
+
+COMMONROAD = CommonRoad()
+
+
+def parse(path: Path) -> Element:
+    """The root element; a document that defines entities of its own is refused."""
+    raw = read_bytes(path)
+    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
+        raise SourceError(f"{path.name}: it has a document type of its own, which scenarios do not need")
+    try:
+        root = ElementTree.fromstring(raw)
+    except ElementTree.ParseError as error:
+        raise SourceError(f"{path.name}: not readable as XML ({error})") from None
+    if root.tag != "commonRoad":
+        raise SourceError(f"{path.name}: expected a commonRoad document, found {root.tag!r}")
+    return root
+
+
+def read_recording(path: Path) -> Recording:
+    """The log in a file; SourceError names what is wrong with it."""
+    root, name = parse(path), path.name
+    with reading(name, "timeStepSize"):
+        dt = float(root.attrib["timeStepSize"])
+        if not 0.005 <= dt <= 1.0:
+            raise SourceError(f"{name}: timeStepSize is {dt}, expected seconds between 0.005 and 1")
+    with reading(name, "lanelet"):
+        road = build_road(read_draft(root, name))
+    with reading(name, "obstacle"):
+        tracks = read_tracks(root, dt)
+    if abs(dt - STEP) > 1e-6:
+        tracks = Tracks(tracks.ids, tracks.type, tracks.size, *at_rate(tracks.state, tracks.valid, dt, STEP))
+    frames = tracks.valid.shape[1]
+    return Recording(
+        token=root.attrib.get("benchmarkID") or name.split(".")[0],
+        source="commonroad",
+        map=road.map,
+        time_us=np.arange(frames, dtype=np.int64) * round(STEP * 1e6),
+        tracks=tracks,
+        lights=no_lights(frames),
+        sdc=None,
+        start=usual_start(frames),
+        tags={REBUILT: ", ".join((*road.rebuilt, "route")), UNKNOWN: ", ".join((*road.unknown, "traffic lights"))},
+    )
+
+
+def number(element: Element, place: str) -> float:
+    """A number at a place below an element: an exact value, or the middle of an interval."""
+    found = element.find(place)
+    if found is None:
+        raise ValueError(f"<{element.tag}> has no <{place}>")
+    exact = found.find("exact")
+    if exact is not None:
+        return float(exact.text or "nan")
+    ends = [found.find("intervalStart"), found.find("intervalEnd")]
+    if all(end is not None for end in ends):
+        return float(np.mean([float(end.text or "nan") for end in ends if end is not None]))
+    return float(found.text or "nan")
+
+
+def read_tracks(root: Element, dt: float) -> Tracks:
+    """All obstacles with a rectangle or a circle; static ones stand throughout."""
+    obstacles = [e for e in root if e.tag in ("obstacle", "dynamicObstacle", "staticObstacle")]
+    rows = {e.attrib["id"]: [s for s in e.iter() if s.tag in ("initialState", "state")] for e in obstacles}
+    times = [number(s, "time") for states in rows.values() for s in states if s.find("time") is not None]
+    if not times:
+        raise ValueError("there is no recorded traffic")
+    in_seconds = any(abs(t - round(t)) > 1e-6 for t in times)  # before 2018b; later versions count steps
+    unit = 1.0 / dt if in_seconds else 1.0
+    frames = round(max(times) * unit) + 1
+    state, valid = np.zeros((len(rows), frames, 5)), np.zeros((len(rows), frames), dtype=bool)
+    size, kinds = np.zeros((len(rows), 3)), np.zeros(len(rows), dtype=np.uint8)
+    for i, obstacle in enumerate(obstacles):
+        size[i] = read_size(obstacle)
+        kinds[i] = TYPES.get((obstacle.findtext("type") or "").strip(), ObjectType.GENERIC_OBJECT)
+        for one in rows[obstacle.attrib["id"]]:
+            row = read_state(one)
+            frame = round(number(one, "time") * unit) if one.find("time") is not None else 0
+            if np.isfinite(row).all() and frame >= 0:
+                state[i, frame], valid[i, frame] = row, True
+        if obstacle.tag == "staticObstacle" or (obstacle.findtext("role") or "").strip() == "static":
+            state[i], valid[i] = state[i, 0], valid[i, 0]
+    return Tracks(tuple(rows), kinds, size, state, valid)
+
+
+def read_state(element: Element) -> np.ndarray:
+    """(5,) box: the velocity points along the heading."""
+    heading = number(element, "orientation")
+    speed = number(element, "velocity") if element.find("velocity") is not None else 0.0
+    point = element.find("position/point")
+    if point is None:
+        point = element.find("position/rectangle/center")
+    row = np.full(5, np.nan)
+    if point is not None:
+        row[Box.X], row[Box.Y], row[Box.HEADING] = number(point, "x"), number(point, "y"), heading
+        row[Box.VX], row[Box.VY] = speed * np.cos(heading), speed * np.sin(heading)
+    return row
+
+
+def read_size(obstacle: Element) -> tuple[float, float, float]:
+    rectangle = obstacle.find("shape/rectangle")
+    if rectangle is not None:
+        return number(rectangle, "length"), number(rectangle, "width"), HEIGHT
+    radius = obstacle.find("shape/circle")
+    if radius is not None:
+        return 2 * number(radius, "radius"), 2 * number(radius, "radius"), HEIGHT
+    raise ValueError(f"obstacle {obstacle.attrib.get('id')} has neither a rectangle nor a circle as its shape")

@@ -1,0 +1,1 @@
+"""ScenarioNet pickles: Waymo Open Motion, nuScenes and others in one layout."""

@@ -3,131 +3,205 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+from numba import njit
 
+from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, RESAMPLES, TOP_SHARE, Endpoint
-from radp.evaluation.intervals import Estimate, macro_of, mean_of
+from radp.evaluation.intervals import Estimate, estimate, macro_estimate, means_of, resample_means
 from radp.evaluation.risk import future_risk
-from radp.evaluation.series import average_precision, lift, spearman
+from radp.evaluation.series import average_precision, correlation, lift, ranks
 
 SHUFFLES = 20  # permutations averaged into the shuffled control of each scenario
 
 
 @dataclass(frozen=True)
-class Drives:
-    """N drives of at most T frames: pressure by source (N, T, M), severity by endpoint (N, T); NaN = none."""
+class Rows:
+    """What one source says about one endpoint in each of N scenarios, (N,) each; NaN where not eligible."""
 
-    rules: tuple[str, ...]
-    pressure: Mapping[str, np.ndarray]
-    severity: Mapping[str, np.ndarray]
+    rho: np.ndarray  # temporal Spearman
+    shuffled: np.ndarray  # the same with scores permuted within the scenario
+    auprc: np.ndarray
+    chance: np.ndarray  # positive rate of the scenarios that are eligible for AUPRC: what a random order scores
+    lift: np.ndarray
+
+
+STATISTICS = tuple(field.name for field in fields(Rows))
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """One endpoint and one source."""
+    """One endpoint and one source; the count of an estimate is the number of eligible scenarios."""
 
     endpoint: Endpoint
     source: str
     positive_rate: float  # of all valid frames
-    rho: Estimate  # temporal Spearman, mean over eligible scenarios
-    shuffled: Estimate  # the same with pressures permuted within each scenario
+    frames: int  # valid
+    rho: Estimate
+    shuffled: Estimate
     auprc: Estimate
+    chance: Estimate
     lift: Estimate
 
 
-def stack(series: Sequence[np.ndarray]) -> np.ndarray:
-    """Series of different length as rows, filled up with NaN."""
-    longest = max((len(s) for s in series), default=0)
-    out = np.full((len(series), longest, *series[0].shape[1:]), np.nan) if series else np.zeros((0, 0))
-    for row, values in zip(out, series):
-        row[: len(values)] = values
-    return out
+@dataclass(frozen=True)
+class Aligned:
+    """All endpoints and sources of one run, with the seven endpoints averaged, and differences of those averages."""
+
+    scenarios: int
+    rows: tuple[Alignment, ...]
+    macro: Mapping[str, Mapping[str, Estimate]]  # source -> statistic
+    less_teacher: Mapping[str, Mapping[str, Estimate]]  # source -> statistic of source minus teacher, paired
+
+    def row(self, endpoint: str, source: str) -> Alignment:
+        return next(row for row in self.rows if (row.endpoint.name, row.source) == (endpoint, source))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(self.macro)
 
 
 def risks(drives: Drives) -> dict[str, np.ndarray]:
     """(N, T) risk of each endpoint; NaN where a frame does not count."""
-    return {
-        endpoint.name: np.stack([_risk_of_row(row, endpoint) for row in drives.severity[endpoint.name]])
-        for endpoint in ENDPOINTS
+    return {e.name: future_risk(drives.severity[e.name], drives.lengths, e) for e in ENDPOINTS}
+
+
+def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
+    """All endpoints and sources; one set of scenario resamples serves every interval, so differences are paired."""
+    found = risks(drives)
+    measured = {
+        (e.name, source): measure(drives.channel(source, e.channel), found[e.name], e, seed)
+        for source in drives.scores
+        for e in ENDPOINTS
+    }
+    values = np.stack([getattr(rows, name) for rows in measured.values() for name in STATISTICS])
+    means = resample_means(values, seed, resamples)
+    place = {
+        (*key, name): i * len(STATISTICS) + k for i, key in enumerate(measured) for k, name in enumerate(STATISTICS)
     }
 
+    def alignment(endpoint: Endpoint, source: str) -> Alignment:
+        valid = ~np.isnan(found[endpoint.name]) & ~np.isnan(drives.channel(source, endpoint.channel))
+        event = valid & (found[endpoint.name] > endpoint.threshold)
+        told = {}
+        for name in STATISTICS:
+            i = place[endpoint.name, source, name]
+            told[name] = estimate(values[i], means[:, i])
+        return Alignment(endpoint, source, float(event.sum() / max(1, valid.sum())), int(valid.sum()), **told)
 
-def _risk_of_row(severity: np.ndarray, endpoint: Endpoint) -> np.ndarray:
-    length = int((~np.isnan(severity)).sum())
-    out = np.full(len(severity), np.nan)
-    out[:length] = future_risk(severity[:length], endpoint)
-    return out
+    where = {(s, n): [place[e.name, s, n] for e in ENDPOINTS] for s in drives.scores for n in STATISTICS}
+    macro = {
+        s: {n: macro_estimate(values[where[s, n]], means[:, where[s, n]]) for n in STATISTICS} for s in drives.scores
+    }
+    less_teacher = {
+        s: {n: _difference(values, means, where[s, n], where["teacher", n]) for n in STATISTICS}
+        for s in drives.scores
+        if s != "teacher" and "teacher" in drives.scores
+    }
+    rows = tuple(alignment(endpoint, source) for endpoint in ENDPOINTS for source in drives.scores)
+    return Aligned(len(drives.tokens), rows, macro, less_teacher)
 
 
-def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> list[Alignment]:
-    """All endpoints and sources, each with scenario-bootstrap intervals."""
-    found = risks(drives)
-    out = []
-    for endpoint in ENDPOINTS:
-        for source, pressure in drives.pressure.items():
-            score = pressure[..., drives.rules.index(endpoint.channel)]
-            out.append(_align(endpoint, source, score, found[endpoint.name], seed, resamples))
-    return out
+def _difference(values: np.ndarray, means: np.ndarray, ours: Sequence[int], theirs: Sequence[int]) -> Estimate:
+    """Macro of ours minus macro of theirs over the endpoints that both have, from the same draws."""
+    both = [(a, b) for a, b in zip(ours, theirs) if not (np.isnan(values[a]).all() or np.isnan(values[b]).all())]
+    if not both:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    a, b = np.array(both).T
+    value = float(np.mean(np.nanmean(values[a], axis=1) - np.nanmean(values[b], axis=1)))
+    drawn = means[:, a] - means[:, b]
+    drawn = np.nanmean(drawn[~np.isnan(drawn).all(1)], axis=1)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Estimate(value, float(low), float(high), int((~np.isnan(values[a])).any(0).sum()))
 
 
-def _align(
-    endpoint: Endpoint, source: str, score: np.ndarray, risk: np.ndarray, seed: int, resamples: int
-) -> Alignment:
+def measure(score: np.ndarray, risk: np.ndarray, endpoint: Endpoint, seed: int = 0) -> Rows:
+    """score and risk (N, T), NaN where a frame does not count."""
     valid = ~np.isnan(risk) & ~np.isnan(score)
     risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0)
     event = (risk > endpoint.threshold) & valid
-    return Alignment(
-        endpoint=endpoint,
-        source=source,
-        positive_rate=float(event.sum() / max(1, valid.sum())),
-        rho=mean_of(temporal_spearman(score, risk, valid), seed, resamples),
-        shuffled=mean_of(shuffled_spearman(score, risk, valid, seed), seed, resamples),
-        auprc=mean_of(average_precision(score, event, valid), seed, resamples),
-        lift=mean_of(lift(score, event, valid, TOP_SHARE), seed, resamples),
+    score_ranks, risk_ranks = ranks(score, valid), ranks(risk, valid)
+    auprc = average_precision(score, event, valid)
+    rate = event.sum(1) / np.maximum(valid.sum(1), 1)
+    return Rows(
+        rho=_enough(correlation(score_ranks, risk_ranks, valid), valid),
+        shuffled=_enough(shuffled_correlation(score_ranks, risk_ranks, valid, seed), valid),
+        auprc=auprc,
+        chance=np.where(np.isnan(auprc), np.nan, rate),
+        lift=lift(score, event, valid, TOP_SHARE),
     )
 
 
-def temporal_spearman(score: np.ndarray, risk: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """(N,) Spearman of each scenario; NaN with fewer than 20 valid frames or a constant series."""
-    return np.where(valid.sum(1) >= MIN_FRAMES, spearman(score, risk, valid), np.nan)
+def _enough(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    return np.where(valid.sum(1) >= MIN_FRAMES, values, np.nan)
 
 
-def shuffled_spearman(score: np.ndarray, risk: np.ndarray, valid: np.ndarray, seed: int) -> np.ndarray:
-    """(N,) the control: pressures permuted among the valid frames of their own scenario."""
-    draw = np.random.default_rng([seed, 7])
-    total = np.zeros(len(score))
+def shuffled_correlation(a: np.ndarray, b: np.ndarray, valid: np.ndarray, seed: int) -> np.ndarray:
+    """(N,) mean correlation over permutations of `a` among the valid frames of its own row.
+
+    A permutation changes neither mean nor spread, so only the products are summed anew.
+    """
+    count = np.maximum(valid.sum(1, keepdims=True), 1)
+    da = np.where(valid, a - (a * valid).sum(1, keepdims=True) / count, 0.0)
+    db = np.where(valid, b - (b * valid).sum(1, keepdims=True) / count, 0.0)
+    scale = np.sqrt((da**2).sum(1) * (db**2).sum(1))
     order = np.argsort(~valid, axis=1, kind="stable")  # valid frames first
-    row = np.arange(len(score))[:, None]
-    for _ in range(SHUFFLES):
-        keys = np.where(valid[row, order], draw.random(score.shape), 2.0)
-        mixed = np.zeros_like(score)
-        mixed[row, order] = score[row, order[row, np.argsort(keys, axis=1)]]
-        total += temporal_spearman(mixed, risk, valid)
-    return total / SHUFFLES
+    da, db = np.take_along_axis(da, order, 1), np.take_along_axis(db, order, 1)
+    product = shuffled_product(da, db, valid.sum(1), SHUFFLES, np.random.default_rng([seed, 7]))
+    return np.divide(product, scale, out=np.full(len(a), np.nan), where=scale > 0)
 
 
-def macro(alignments: Sequence[Alignment], drives: Drives, source: str, seed: int = 0) -> Estimate:
-    """rho averaged over the seven endpoints, resampling scenarios once for all of them."""
-    found = risks(drives)
-    rows = []
-    for endpoint in ENDPOINTS:
-        risk, score = found[endpoint.name], drives.pressure[source][..., drives.rules.index(endpoint.channel)]
-        valid = ~np.isnan(risk) & ~np.isnan(score)
-        rows.append(temporal_spearman(np.where(valid, score, 0.0), np.where(valid, risk, 0.0), valid))
-    return macro_of(np.stack(rows), seed)
+@njit(cache=True, nogil=True)
+def shuffled_product(
+    a: np.ndarray, b: np.ndarray, count: np.ndarray, shuffles: int, draw: np.random.Generator
+) -> np.ndarray:
+    """(N,) mean over `shuffles` of sum(permuted a * b), both over the first count[i] frames of row i."""
+    out = np.zeros(len(a))
+    for i in range(len(a)):
+        mixed = a[i].copy()
+        for _ in range(shuffles):
+            for k in range(count[i] - 1, 0, -1):  # Fisher and Yates
+                other = int(draw.random() * (k + 1))
+                mixed[k], mixed[other] = mixed[other], mixed[k]
+            for k in range(count[i]):
+                out[i] += mixed[k] * b[i, k]
+    return out / shuffles
 
 
-def cross_table(drives: Drives, source: str) -> np.ndarray:
-    """(M, 7) mean temporal Spearman of pressure i against risk j: is the matched risk the best one?"""
-    found = risks(drives)
-    table = np.full((len(drives.rules), len(ENDPOINTS)), np.nan)
-    for i in range(len(drives.rules)):
-        for j, endpoint in enumerate(ENDPOINTS):
-            risk, score = found[endpoint.name], drives.pressure[source][..., i]
-            valid = ~np.isnan(risk) & ~np.isnan(score)
-            rho = temporal_spearman(np.where(valid, score, 0.0), np.where(valid, risk, 0.0), valid)
-            if (~np.isnan(rho)).any():
-                table[i, j] = np.nanmean(rho)
-    return table
+@dataclass(frozen=True)
+class CrossTable:
+    """rho[i][j] of pressure i against risk j, and by risk what the matched pressure has more than the best other."""
+
+    source: str
+    rules: tuple[str, ...]
+    rho: tuple[tuple[Estimate, ...], ...]  # M rows of 7
+    best: tuple[str, ...]  # (7,) the rule with the highest rho for each risk
+    lead: tuple[Estimate, ...]  # (7,) matched minus best other, paired by scenario
+
+
+def cross_table(drives: Drives, source: str, seed: int = 0, resamples: int = RESAMPLES) -> CrossTable:
+    """Is the matched pressure the one that foretells a risk best? Temporal Spearman of all pairs."""
+    found, count = risks(drives), len(drives.rules)
+    values = np.stack(
+        [temporal_spearman(drives.channel(source, rule), found[e.name]) for rule in drives.rules for e in ENDPOINTS]
+    ).reshape(count, len(ENDPOINTS), -1)
+    told = means_of(values.reshape(count * len(ENDPOINTS), -1), seed, resamples)
+    table = tuple(tuple(told[i * len(ENDPOINTS) : (i + 1) * len(ENDPOINTS)]) for i in range(count))
+    centre = np.array([[cell.value for cell in row] for row in table])
+    best, ahead = [], []
+    for j, endpoint in enumerate(ENDPOINTS):
+        mine = drives.rules.index(endpoint.channel)
+        column = np.where(np.isnan(centre[:, j]), -np.inf, centre[:, j])
+        best.append(drives.rules[int(column.argmax())] if np.isfinite(column).any() else "none")
+        column[mine] = -np.inf
+        ahead.append(values[mine, j] - values[int(column.argmax()), j])
+    return CrossTable(source, drives.rules, table, tuple(best), tuple(means_of(np.stack(ahead), seed, resamples)))
+
+
+def temporal_spearman(score: np.ndarray, risk: np.ndarray) -> np.ndarray:
+    """(N, T), NaN where a frame does not count -> (N,); NaN with fewer than 20 valid frames or a constant series."""
+    valid = ~np.isnan(risk) & ~np.isnan(score)
+    risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0)
+    return _enough(correlation(ranks(score, valid), ranks(risk, valid), valid), valid)

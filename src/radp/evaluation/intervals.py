@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 LEVEL = 95.0
 RESAMPLES = 10_000
+NO_DIFFERENCE = "no difference shown"
 _CHUNK = 1_000  # resamples drawn at once
 
 
@@ -28,17 +30,39 @@ class Estimate:
         clean = [None if np.isnan(v) else float(v) for v in (self.value, self.low, self.high)]
         return {"value": clean[0], "low": clean[1], "high": clean[2], "count": self.count}
 
+    @classmethod
+    def from_json(cls, data: dict[str, float | int | None]) -> Estimate:
+        value, low, high = (np.nan if data[k] is None else float(data[k]) for k in ("value", "low", "high"))  # type: ignore[arg-type]
+        return cls(value, low, high, int(data["count"] or 0))
+
 
 NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 
 
+def resample_means(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
+    """values (K, N), NaN = none -> (resamples, K): means over N scenarios drawn with replacement.
+
+    All K rows see the same draws, so their differences are paired. NaN where a draw holds no value of a row.
+    """
+    known = ~np.isnan(values)
+    table = np.concatenate((np.where(known, values, 0.0), known)).T  # (N, 2K)
+    parts = []
+    for counts in _counts(values.shape[1], seed, resamples):
+        total, size = np.split(counts @ table, 2, axis=1)
+        parts.append(np.divide(total, size, out=np.full(total.shape, np.nan), where=size > 0))
+    return np.concatenate(parts)
+
+
+def means_of(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> list[Estimate]:
+    """(K, N), NaN = none -> K means with percentile intervals, all from the same draws."""
+    if values.shape[1] == 0:
+        return [NOTHING] * len(values)
+    return [estimate(row, means) for row, means in zip(values, resample_means(values, seed, resamples).T)]
+
+
 def mean_of(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
     """Mean of the scenarios' values (N,), those with NaN left out, and its percentile interval."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return NOTHING
-    means = np.concatenate([c @ known / len(known) for c in _counts(len(known), seed, resamples)])
-    return _estimate(float(known.mean()), means, len(known))
+    return means_of(values[None], seed, resamples)[0]
 
 
 def paired_difference(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
@@ -48,28 +72,40 @@ def paired_difference(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: in
 
 def macro_of(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
     """values (E, N): mean over E of the means over N, NaN left out; scenarios are resampled for all E together."""
-    known = ~np.isnan(values)
-    rows = known.any(1)
-    if not rows.any():
+    values = values[~np.isnan(values).all(1)]
+    if values.size == 0:
         return NOTHING
-    values, known = np.where(known, values, 0.0)[rows], known[rows]
-    parts = []
-    for counts in _counts(values.shape[1], seed, resamples):
-        total, size = counts @ values.T, counts @ known.T
-        with np.errstate(invalid="ignore"):
-            parts.append(np.nanmean(np.where(size > 0, total / np.maximum(size, 1), np.nan), axis=1))
-    value = float((values.sum(1) / known.sum(1)).mean())
-    return _estimate(value, np.concatenate(parts), values.shape[1])
+    return macro_estimate(values, resample_means(values, seed, resamples))
 
 
-def _counts(scenarios: int, seed: int, resamples: int):
+def macro_estimate(values: np.ndarray, means: np.ndarray) -> Estimate:
+    """values (E, N) and their resampled means (R, E) -> the mean over those of the E rows that have any value."""
+    some = ~np.isnan(values).all(1)
+    if not some.any():
+        return NOTHING
+    drawn = means[:, some]
+    drawn = drawn[~np.isnan(drawn).all(1)]
+    low, high = np.percentile(np.nanmean(drawn, axis=1), _TAILS)
+    value = float(np.nanmean(values[some], axis=1).mean())
+    return Estimate(value, float(low), float(high), int((~np.isnan(values)).any(0).sum()))
+
+
+def estimate(row: np.ndarray, means: np.ndarray) -> Estimate:
+    """row (N,) of values and its resampled means (R,) -> mean and interval."""
+    known, drawn = row[~np.isnan(row)], means[~np.isnan(means)]
+    if not len(known) or not len(drawn):
+        return NOTHING
+    low, high = np.percentile(drawn, _TAILS)
+    return Estimate(float(known.mean()), float(low), float(high), len(known))
+
+
+_TAILS = [(100 - LEVEL) / 2, (100 + LEVEL) / 2]
+
+
+def _counts(scenarios: int, seed: int, resamples: int) -> Iterator[np.ndarray]:
     """How often each scenario is drawn, (chunk, N) at a time."""
     draw = np.random.default_rng([seed, scenarios])
     for first in range(0, resamples, _CHUNK):
         size = min(_CHUNK, resamples - first)
-        yield draw.multinomial(scenarios, np.full(scenarios, 1 / scenarios), size=size).astype(np.float64)
-
-
-def _estimate(value: float, means: np.ndarray, count: int) -> Estimate:
-    low, high = np.nanpercentile(means, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
-    return Estimate(value, float(low), float(high), count)
+        drawn = draw.integers(0, scenarios, (size, scenarios)) + scenarios * np.arange(size)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=size * scenarios).reshape(size, scenarios).astype(np.float64)

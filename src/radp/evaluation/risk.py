@@ -35,15 +35,19 @@ def severities(rollout: Rollout, score: ScenarioScore) -> dict[str, np.ndarray]:
     }
 
 
-def future_risk(severity: np.ndarray, endpoint: Endpoint, dt: float = 0.1) -> np.ndarray:
-    """(S,) risk over [t, t + window] of each sample, cut at the end; NaN where less than half of the window remains."""
-    steps, count = round(endpoint.window / dt), len(severity)
-    left = np.minimum(steps, count - 1 - np.arange(count))
+def future_risk(severity: np.ndarray, lengths: np.ndarray, endpoint: Endpoint, dt: float = 0.1) -> np.ndarray:
+    """severity (N, T) of drives with lengths (N,) -> (N, T) risk over [t, t + window], cut at the drive's end.
+
+    NaN where less than half of the window remains, and where the severity is not defined in it.
+    """
+    steps, count = round(endpoint.window / dt), severity.shape[1]
+    left = np.minimum(steps, lengths[:, None] - 1 - np.arange(count))
     if endpoint.aggregate == "last":
-        risk = severity[np.arange(count) + left] if count else severity
+        risk = np.take_along_axis(severity, np.maximum(np.arange(count) + left, 0), axis=1) if count else severity
     else:
-        padded = np.concatenate((severity, np.full(steps, -np.inf)))
-        risk = np.lib.stride_tricks.sliding_window_view(padded, steps + 1).max(1) if count else severity
+        known = np.where(np.arange(count) < lengths[:, None], severity, -np.inf)
+        padded = np.pad(known, ((0, 0), (0, steps)), constant_values=-np.inf)
+        risk = np.lib.stride_tricks.sliding_window_view(padded, steps + 1, axis=1).max(-1)[:, :count]
     return np.where(left >= MIN_WINDOW_LEFT * steps, risk, np.nan)
 
 

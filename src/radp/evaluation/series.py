@@ -6,23 +6,26 @@ Every function takes (N, T) arrays and gives one value per row, NaN where it is 
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 
+@njit(cache=True, nogil=True)
 def ranks(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
     """Average ranks from 1 within the valid frames of each row; 0 elsewhere. Ties share their mean rank."""
-    order = np.argsort(np.where(valid, values, np.inf), axis=1, kind="stable")
-    row = np.arange(len(values))[:, None]
-    sorted_values, sorted_valid = values[row, order], valid[row, order]
-    count = values.shape[1]
-    place = np.broadcast_to(np.arange(count), values.shape)
-    new = np.ones_like(sorted_valid)
-    new[:, 1:] = (sorted_values[:, 1:] != sorted_values[:, :-1]) | (sorted_valid[:, 1:] != sorted_valid[:, :-1])
-    first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-    is_last = np.ones_like(new)
-    is_last[:, :-1] = new[:, 1:]
-    last = np.minimum.accumulate(np.where(is_last, place, count)[:, ::-1], axis=1)[:, ::-1]
-    out = np.zeros(values.shape)
-    out[row, order] = np.where(sorted_valid, (first + last) / 2 + 1, 0.0)
+    rows, count = values.shape
+    out = np.zeros((rows, count))
+    for i in range(rows):
+        frames = np.flatnonzero(valid[i])
+        row = values[i]
+        order = frames[np.argsort(row[frames])]
+        first = 0
+        while first < len(order):
+            last = first
+            while last + 1 < len(order) and row[order[last + 1]] == row[order[first]]:
+                last += 1
+            for k in range(first, last + 1):
+                out[i, order[k]] = (first + last) / 2 + 1
+            first = last + 1
     return out
 
 

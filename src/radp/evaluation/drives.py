@@ -1,0 +1,135 @@
+"""Drives of a run as arrays of frames: what pressed, what else might foretell, and what then happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from radp.evaluation.closed_loop import Run
+from radp.evaluation.endpoints import ENDPOINTS
+from radp.evaluation.risk import severities
+from radp.geometry.frames import heading_vector, points_from_frame
+from radp.metrics.drive import box_centers, map_arrays, read_drive
+from radp.metrics.lanes import locate
+from radp.metrics.score import ScenarioScore, evaluate
+from radp.metrics.ttc import ttc_series
+from radp.runs import Progress
+from radp.runs.errors import BadInput
+from radp.scenario import Ego
+from radp.sim.rollout import Rollout
+
+PRESSURES = ("teacher", "head")
+RIVALS = {
+    "cost": "raw rule cost J_i of the plan",
+    "expert": "mean distance of the plan from the expert's path at the same times, |X - expert|",
+    "ttc": "1 / constant-velocity time to collision now, looking 8 s ahead",
+}
+TTC_STEPS = 80  # of 0.1 s
+SHORTEST_TTC = 0.1  # s
+
+
+@dataclass(frozen=True)
+class Drives:
+    """N drives of at most T frames. Scores by source (N, T, M), severities by endpoint (N, T); NaN = none."""
+
+    rules: tuple[str, ...]
+    tokens: tuple[str, ...]
+    lengths: np.ndarray  # (N,) samples
+    scores: Mapping[str, np.ndarray]
+    severity: Mapping[str, np.ndarray]
+
+    def channel(self, source: str, rule: str) -> np.ndarray:
+        """(N, T) scores of one rule."""
+        return self.scores[source][..., self.rules.index(rule)]
+
+
+def read_drives(run: Run, rivals: bool = True) -> Drives:
+    """Every finished drive of a run that keeps pressures; BadInput if it keeps none."""
+    told: dict[str, list[np.ndarray]] = {}
+    severity: dict[str, list[np.ndarray]] = {endpoint.name: [] for endpoint in ENDPOINTS}
+    rules: tuple[str, ...] = ()
+    tokens = []
+    with Progress("drives read", len(run.split)) as progress:
+        for rollout in run.rollouts():
+            progress.advance()
+            found = pressures_of(rollout)
+            if rollout.failure is not None or not found:
+                continue
+            if rules and rules != rollout.rules:
+                raise BadInput(f"{run.folder.path}: drives tell pressures of different rules")
+            rules = rollout.rules
+            score = evaluate(rollout)
+            found |= rivals_of(rollout, score) if rivals else {}
+            for name, values in found.items():
+                told.setdefault(name, []).append(values)
+            for name, values in severities(rollout, score).items():
+                severity[name].append(values)
+            tokens.append(rollout.scenario.token)
+    if not tokens:
+        raise BadInput(f"{run.folder.path} keeps no pressures: drive it with --attribution teacher")
+    partly = next((name for name, rows in told.items() if len(rows) != len(tokens)), None)
+    if partly is not None:
+        raise BadInput(f"{run.folder.path}: only {len(told[partly])} of {len(tokens)} drives tell {partly!r}")
+    lengths = np.array([len(row) for row in severity["collision"]])
+    stacked = {name: stack(rows, int(lengths.max())) for name, rows in told.items()}
+    return Drives(
+        rules, tuple(tokens), lengths, stacked, {n: stack(r, int(lengths.max())) for n, r in severity.items()}
+    )
+
+
+def stack(rows: Sequence[np.ndarray], longest: int) -> np.ndarray:
+    """Series (S, ...) of different length as rows (N, longest, ...), filled up with NaN."""
+    out = np.full((len(rows), longest, *rows[0].shape[1:]), np.nan)
+    for place, values in zip(out, rows):
+        place[: len(values)] = values
+    return out
+
+
+def pressures_of(rollout: Rollout) -> dict[str, np.ndarray]:
+    """(K, M) by source: the exact teacher's and the planner's own."""
+    found = {"teacher": rollout.exact_pressures, "head": rollout.pressures}
+    return {name: values for name, values in found.items() if values is not None and rollout.rules}
+
+
+def rivals_of(rollout: Rollout, score: ScenarioScore) -> dict[str, np.ndarray]:
+    """(K, M) of what else might foretell risks; one value for all rules where the rival knows of none."""
+    found = {}
+    if rollout.rule_costs is not None:
+        found["cost"] = rollout.rule_costs
+    count = len(rollout.rules)
+    if rollout.plans is not None:
+        found["expert"] = np.repeat(distance_to_expert(rollout, rollout.plans)[:, None], count, 1)
+    found["ttc"] = np.repeat(inverse_ttc(rollout, score)[:, None], count, 1)
+    return found
+
+
+def distance_to_expert(rollout: Rollout, plans: np.ndarray) -> np.ndarray:
+    """plans (K, H, 4) -> (K,) mean distance [m] of the planned rear axle from the expert's at the same times.
+
+    Steps after the end of the log do not count; NaN where none is left.
+    """
+    scenario, steps = rollout.scenario, plans.shape[1]
+    expert = scenario.ego[scenario.start :, : Ego.HEADING]
+    poses = torch.from_numpy(rollout.ego[: len(plans), None, : Ego.VX])
+    frames = torch.cat((poses[..., :2], heading_vector(poses[..., 2])), -1)
+    world = points_from_frame(torch.from_numpy(plans[..., :2]).double(), frames).numpy()
+    when = np.arange(len(plans))[:, None] + 1 + np.arange(steps)
+    inside = when < len(expert)
+    gap = np.linalg.norm(world - expert[np.minimum(when, len(expert) - 1)], axis=-1)
+    count = inside.sum(1)
+    return np.divide((gap * inside).sum(1), count, out=np.full(len(plans), np.nan), where=count > 0)
+
+
+def inverse_ttc(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
+    """(S,) 1 / time to collision [1/s] of the present states going straight on, 0 if there is none within 8 s."""
+    if score.details is None:
+        return np.full(len(rollout.ego), np.nan)
+    drive, scenario, found = read_drive(rollout), rollout.scenario, score.details.collisions
+    where = locate(drive, box_centers(scenario.ego[scenario.start :]), map_arrays(scenario.map))
+    ttc, _ = ttc_series(
+        drive, score.details.connected, where.crossing, found.first_frame, found.at_fault, steps=TTC_STEPS
+    )
+    return np.where(np.isinf(ttc), 0.0, 1.0 / np.maximum(ttc, SHORTEST_TTC))

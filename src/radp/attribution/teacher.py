@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from radp.attribution.calibration import Calibration
-from radp.rules import Rule, RuleContext, registered_rules, rule_gradients
-from radp.rules.collision import Collision
+from radp.rules import Rule, RuleContext, registered_rules
+from radp.rules.costs import RulePass, rule_pass
 from radp.scene.scene import Scene
 
 
@@ -51,30 +51,27 @@ def attribute(
     context = scene
     if isinstance(context, Scene):
         context = RuleContext.from_scene(context, predictions, horizon=horizon)
-    cost, gradient = rule_gradients(trajectory, context, rules)
+    once = rule_pass(trajectory, context, rules)
     names = tuple(rule.name for rule in rules)
     calibration = calibration or Calibration.none()
     if calibration.is_fitted and not set(calibration.rules) & set(names):
         raise ValueError(f"the calibration is for {', '.join(calibration.rules)}, the rules are {', '.join(names)}")
     scale = calibration.of_rules(names)
-    squares = gradient.square()
+    squares = once.gradient.square()
     norm = squares.mean((2, 3)).sqrt()
     return Attribution(
         rules=names,
         pressure=scale.pressure(norm),
         gradient_norm=norm,
         per_step=squares.mean(3).sqrt(),
-        direction=-gradient,
-        cost=cost,
-        agent_share=_agent_share(trajectory, context, rules),
+        direction=-once.gradient,
+        cost=once.cost,
+        agent_share=_agent_share(once, trajectory.new_zeros(len(trajectory), context.agents.shape[1])),
         calibrated=all(scale.known),
     )
 
 
-@torch.no_grad()
-def _agent_share(trajectory: Tensor, context: RuleContext, rules: Sequence[Rule]) -> Tensor:
-    collision = next((rule for rule in rules if isinstance(rule, Collision)), None)
-    if collision is None:
-        return trajectory.new_zeros(trajectory.shape[0], context.agents.shape[1])
-    terms = collision.terms(trajectory, context).sum(1)
-    return terms / terms.sum(-1, keepdim=True).clamp(min=torch.finfo(terms.dtype).tiny)
+def _agent_share(once: RulePass, nobody: Tensor) -> Tensor:
+    """(B, N) share in the collision cost; `nobody` (B, N) zeros where that rule is not among them."""
+    parts = once.agent_cost.get("collision", nobody)
+    return parts / parts.sum(-1, keepdim=True).clamp(min=torch.finfo(parts.dtype).tiny)

@@ -43,12 +43,20 @@ class Collision(Rule):
     describes = "clearance"
 
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
-        return self.terms(trajectory, context).sum((1, 2))
+        return self.agent_terms(trajectory, context).sum((1, 2))
 
-    def terms(self, trajectory: Tensor, context: RuleContext) -> Tensor:
-        """(B, H, N) weighted terms, whose sum is the cost; the gate and the weights carry no gradient."""
-        pairs = self.pairs(trajectory, context)
-        weight = self._weights(pairs, trajectory, context)
+    def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        """(B, H, N) weighted terms, whose sum is the cost; the gate and the weights carry no gradient.
+
+        Most pairs that are near have weight 0: only the others are measured once more, with a gradient.
+        """
+        with torch.no_grad():
+            pairs = self.pairs(trajectory, context)
+            weight = self._weights(pairs, trajectory, context)
+            active = weight > 0
+            where = pairs.scene[active], pairs.step[active], pairs.agent[active]
+            weight = weight[active]
+        pairs = self._measure(*_boxes_over_time(trajectory, context), context, *where)
         value = weight * penalty(pairs.violation, self.scale)
         shape = (*trajectory.shape[:2], context.agents.shape[1])
         return trajectory.new_zeros(shape).index_put((pairs.scene, pairs.step, pairs.agent), value)
@@ -62,21 +70,22 @@ class Collision(Rule):
 
     def pairs(self, trajectory: Tensor, context: RuleContext) -> Pairs:
         """Candidates by centre distance, then separation and closing speed of these only. Differentiable values."""
+        ego, agents = _boxes_over_time(trajectory, context)
         steps = trajectory.shape[1] + 1
-        agents = context.agents[:, :, :steps].to(trajectory.dtype)
-        origin = torch.zeros_like(trajectory[:, :1])
-        origin[..., 2] = 1.0
-        states = torch.cat((origin, trajectory), 1)
-        poses = torch.cat((states[..., :2], heading_vector(heading_of(states))), -1)
-        ego = shift_forward(poses, REAR_TO_CENTER)  # (B, H + 1, 4)
         with torch.no_grad():
             gap = _centre_gap(ego, agents)
             reach = (EGO_LENGTH**2 + EGO_WIDTH**2) ** 0.5 / 2 + context.agent_size.norm(dim=-1).to(gap) / 2
             near = (gap - reach[:, None, :] <= ACTIVE_DISTANCE) & context.agent_valid[:, :, 1:steps].transpose(1, 2)
-            scene, step, agent = near.nonzero(as_tuple=True)
+            where = near.nonzero(as_tuple=True)
+        return self._measure(ego, agents, context, *where)
+
+    def _measure(
+        self, ego: Tensor, agents: Tensor, context: RuleContext, scene: Tensor, step: Tensor, agent: Tensor
+    ) -> Pairs:
+        """Separation, closing speed and missing clearance of the pairs (Q,)."""
         mine, before = ego[scene, step + 1], ego[scene, step]
         other, other_before = agents[scene, agent, step + 1], agents[scene, agent, step]
-        size = context.agent_size.to(trajectory.dtype)[scene, agent]
+        size = context.agent_size.to(ego.dtype)[scene, agent]
         distance = separation(make_boxes(mine, EGO_LENGTH, EGO_WIDTH), make_boxes(other, size[:, 0], size[:, 1]))
         line = other[:, :2] - mine[:, :2]
         line = line / (line.square().sum(-1, keepdim=True) + 1e-12).sqrt()
@@ -107,6 +116,15 @@ class Collision(Rule):
         scores[where] = torch.where(gate > 0, ALPHA * gate * share, -torch.inf)
         weights = torch.softmax(scores.flatten(1), -1).nan_to_num(0.0).view(shape)
         return weights[where] * gate
+
+
+def _boxes_over_time(trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
+    """Box centres, index 0 now: of the ego (B, H + 1, 4), differentiable, and of the others (B, N, H + 1, 4)."""
+    origin = torch.zeros_like(trajectory[:, :1])
+    origin[..., 2] = 1.0
+    states = torch.cat((origin, trajectory), 1)
+    poses = torch.cat((states[..., :2], heading_vector(heading_of(states))), -1)
+    return shift_forward(poses, REAR_TO_CENTER), context.agents[:, :, : states.shape[1]].to(trajectory.dtype)
 
 
 def _centre_gap(ego: Tensor, agents: Tensor) -> Tensor:

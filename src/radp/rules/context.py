@@ -31,7 +31,8 @@ class RuleContext:
     accel_now: Tensor  # (B,) m/s2, along the heading
     dynamics_known: Tensor  # (B,) bool: whether the scene tells speed and acceleration
     target: Tensor  # (B,) progress that the goal asks for [m]
-    bound: Match | None = None
+    bound: Match | None = None  # of the plan that the rules look at
+    bound_now: Match | None = None  # (B, 1) of the ego now
 
     @classmethod
     @torch.no_grad()
@@ -64,8 +65,15 @@ class RuleContext:
         return self.bound if self.bound is not None else self.route.match(trajectory[..., :2].detach())
 
     def bind(self, trajectory: Tensor) -> RuleContext:
-        """The context with the match of this plan computed once for all rules."""
-        return replace(self, bound=self.route.match(trajectory[..., :2].detach()))
+        """The context with the match of this plan, and of the ego now, computed once for all rules."""
+        plan = trajectory[..., :2].detach()
+        match = self.route.match(torch.cat((torch.zeros_like(plan[:, :1]), plan), 1))
+        return replace(self, bound=match.steps(1, plan.shape[1] + 1), bound_now=match.steps(0, 1))
+
+    def progress_now(self, like: Tensor) -> Tensor:
+        """(B, 1) progress of the ego now, in the type of `like` (B, ...)."""
+        origin = like.new_zeros(like.shape[0], 1, 2)
+        return (self.bound_now or self.route.match(origin)).progress(origin)
 
 
 def _agents(scene: Scene, predictions: Tensor | None, logged: bool, horizon: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -22,8 +22,7 @@ class Goal(Rule):
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         match = context.match(trajectory)
         progress = match.progress(trajectory)
-        origin = torch.zeros_like(trajectory[:, :1, :2])
-        steps = torch.diff(progress, dim=1, prepend=context.route.match(origin).progress(origin))
+        steps = torch.diff(progress, dim=1, prepend=context.progress_now(trajectory))
         valid = match.valid[:, -1:]
         return (
             mean_penalty((context.target.to(progress.dtype) - progress[:, -1])[:, None], self.scale, valid)

@@ -5,7 +5,7 @@ Everything here is held fixed while the plan moves (no gradient): the rules diff
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -31,6 +31,10 @@ class Match:
     has_speed_limit: Tensor  # (B, H) bool
     valid: Tensor  # (B, H) bool, False where there is no route
 
+    def steps(self, first: int, last: int) -> Match:
+        """The points first..last - 1 alone."""
+        return Match(*(getattr(self, name.name)[:, first:last] for name in fields(self)))
+
     def lateral(self, trajectory: Tensor) -> Tensor:
         """(B, H, >=2) -> (B, H) signed distance from the matched line, positive to the left. Differentiable."""
         offset = trajectory[..., :2] - self.anchor
@@ -43,7 +47,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Route:
-    """R route lanes of P points, ego frame."""
+    """R route lanes of P points, ego frame; rows that no scene of the batch uses are left out."""
 
     points: Tensor  # (B, R, P, 2)
     direction: Tensor  # (B, R, P, 2) unit
@@ -59,6 +63,10 @@ class Route:
     @torch.no_grad()
     def from_scene(cls, scene: Scene) -> Route:
         lanes = scene.route_lanes
+        used = present(lanes).any(-1).any(0)
+        used[0] = True  # at least one row, even without a route
+        rows = used.nonzero()[:, 0]
+        lanes = lanes[:, rows]
         points = lanes[..., : LaneColumn.DX]
         valid = present(lanes).any(-1)
         along = stations(points)
@@ -70,8 +78,8 @@ class Route:
             right=lanes[..., LaneColumn.RIGHT_X : LaneColumn.IS_GREEN],
             station=along + offset.unsqueeze(-1),
             placed=placed,
-            speed_limit=scene.route_lanes_speed_limit[..., 0],
-            has_speed_limit=scene.route_lanes_has_speed_limit[..., 0] & placed,
+            speed_limit=scene.route_lanes_speed_limit[:, rows, 0],
+            has_speed_limit=scene.route_lanes_has_speed_limit[:, rows, 0] & placed,
             red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & placed,
         )
 

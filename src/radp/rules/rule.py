@@ -27,6 +27,10 @@ class Rule(ABC):
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """J_i (B,), at least 0."""
 
+    def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor | None:
+        """(B, H, N) terms whose sum is the cost, for rules about other road users; None for all others."""
+        return None
+
     @abstractmethod
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """(B, H): signed local violation in `unit`, positive where the rule is broken, -inf where it does not apply."""

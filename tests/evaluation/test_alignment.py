@@ -32,7 +32,7 @@ def made_drives(count: int = 12, frames: int = 149, seed: int = 0) -> Drives:
     truth = np.stack([np.nan_to_num(found[rule]) for rule in RULES], -1)
     scores = {
         name: np.where(inside[..., None], truth + draw.normal(size=truth.shape) * noise, np.nan)
-        for name, noise in (("teacher", 0.3), ("head", 1.0))
+        for name, noise in (("teacher", 0.05), ("head", 0.5))
     }
     return Drives(RULES, plain.tokens, lengths, scores, severity)
 

@@ -23,8 +23,8 @@ TITLES = {
 }
 ELIGIBLE = (
     f"A frame counts when at least {MIN_WINDOW_LEFT:.0%} of its window remains. Spearman: scenarios with at least "
-    f"{MIN_FRAMES} such frames and series that are not constant. AUPRC and lift: scenarios with frames of both classes. "
-    f"n = eligible scenarios. 95% intervals: {RESAMPLES:,} resamples of scenarios, percentile method."
+    f"{MIN_FRAMES} such frames and series that are not constant. AUPRC and lift: scenarios with frames of both "
+    f"classes. n = eligible scenarios. 95% intervals: {RESAMPLES:,} resamples of scenarios, percentile method."
 )
 CHANCE = (
     "AUPRC of chance is the positive rate of the scenarios that are eligible for AUPRC. It is the baseline to compare "
@@ -49,8 +49,8 @@ def alignment_table(aligned: Aligned, where: str) -> Table:
             one = aligned.row(endpoint.name, source)
             rows.append(
                 (endpoint.channel, TITLES[endpoint.name], source, percent(one.positive_rate), str(one.frames),
-                 interval(one.auprc, count=True), interval(one.chance), interval(one.lift), interval(one.rho, count=True),
-                 interval(one.shuffled))
+                 interval(one.auprc, count=True), interval(one.chance), interval(one.lift),
+                 interval(one.rho, count=True), interval(one.shuffled))
             )  # fmt: skip
     for source in _pressures(aligned):
         macro = aligned.macro[source]

@@ -31,7 +31,8 @@ class Table:
         body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>\n" for row in self.rows)
         notes = "".join(f"<p class=note>{html.escape(note)}</p>\n" for note in self.notes)
         title = f"<h3>{html.escape(self.title)}</h3>\n"
-        return f"{title}<div class=wide><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n{notes}"
+        table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+        return f"{title}<div class=wide>{table}</div>\n{notes}"
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -36,23 +36,26 @@ DATA_FOLDERS = {
 MOST_FILES = 100_000  # that a search counts
 
 
-def doctor(json: bool = False) -> int:
+def doctor(filters: tuple[Path, ...] = (), json: bool = False) -> int:
     """Say what is installed, what is missing and how to get it, where data were found, and what is packaged.
 
     Example:
         radp doctor
+        radp doctor --filters val14.yaml test14-hard.yaml test14-random.yaml
         radp doctor --json
 
     Args:
+        filters: nuPlan: scenario filters (or folders of them) whose scenarios are counted in the logs.
         json: Print one JSON object.
     """
-    findings = examine()
+    findings = examine(filters)
     print(json_module.dumps(findings, indent=1) if json else readable(findings))
     return 0 if all(package["version"] for package in findings["packages"].values()) else 1
 
 
-def examine() -> dict[str, Any]:
+def examine(filters: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Everything the doctor knows, ready for JSON."""
+    from radp.sources.nuplan.inventory import take_stock
     from radp.zoo import list_models, list_splits
 
     core, extras = requirements(metadata.requires("radp") or ())
@@ -63,6 +66,7 @@ def examine() -> dict[str, Any]:
         "packages": {name: {"version": installed_version(name)} for name in core},
         "extras": {extra: _extra(extra, names) for extra, names in extras.items()},
         "data": {variable: _look_for(variable, folder) for variable, folder in DATA_FOLDERS.items()},
+        "nuplan": take_stock(_folder("NUPLAN_DATA_ROOT"), _folder("NUPLAN_MAPS_ROOT"), filters),
         "splits": list_splits(),
         "models": list_models(),
     }
@@ -103,16 +107,22 @@ def _torch() -> dict[str, Any]:
     return {"version": torch.__version__, "threads": torch.get_num_threads(), "cuda": torch.cuda.is_available()}
 
 
+def _folder(variable: str) -> Path:
+    return Path(os.environ.get(variable) or DATA_FOLDERS[variable].usual)
+
+
 def _look_for(variable: str, folder: DataFolder) -> dict[str, Any]:
     """Where a variable (or habit) points, and how many files are there."""
     value = os.environ.get(variable)
-    path = Path(value) if value else folder.usual
+    path = _folder(variable)
     files = sum(1 for _ in islice(path.glob(folder.pattern), MOST_FILES)) if path.is_dir() else 0
     return {"what": folder.what, "set": bool(value), "path": str(path), "found": path.is_dir(), "files": files}
 
 
 def readable(findings: dict[str, Any]) -> str:
     """The findings as lines."""
+    from radp.sources.nuplan.inventory import in_words
+
     radp, python, torch = findings["radp"], findings["python"], findings["torch"]
     commit = f", commit {radp['commit']}" if radp["commit"] else ""
     lines = [
@@ -131,6 +141,8 @@ def readable(findings: dict[str, Any]) -> str:
         origin = "" if data["set"] else "not set; "
         state = f"{data['files']} found in {data['path']}" if data["found"] else f"{data['path']} is not a folder"
         lines.append(f"data      {variable} ({data['what']}): {origin}{state}")
+    if findings["nuplan"]["logs"] or any(findings["nuplan"]["maps"].values()):
+        lines += [f"nuplan    {line}" for line in in_words(findings["nuplan"])]
     lines.append(f"splits    {', '.join(findings['splits']) or 'none packaged'}")
     lines.append(f"models    {', '.join(findings['models']) or 'none packaged'}")
     return "\n".join(lines)

@@ -28,10 +28,13 @@ class Target:
 
 @dataclass(frozen=True)
 class DiffusionLoss:
-    """Scalars neighbour and ego; estimate (B * K, P, 1 + T, 4): the clean trajectory as seen, in target space."""
+    """Scalars neighbour and ego; output, estimate (B * K, P, 1 + T, 4): the network's answer, and the clean trajectory
+    that it means, with the known current state at step 0; both in target space.
+    """
 
     neighbour: Tensor
     ego: Tensor
+    output: Tensor
     estimate: Tensor
     time: Tensor  # (B * K,) diffusion times of the draws
 
@@ -94,7 +97,9 @@ def diffusion_loss(
         more = _weighted_means(extra, target.waypoints_counted.repeat_interleave(draws, 0), config)
         neighbour = neighbour + config.waypoint_loss_weight * more[0]
         ego = ego + config.waypoint_loss_weight * more[1]
-    return DiffusionLoss(neighbour, ego, model.clean(x, time, output), time)
+    # the network's own step 0 is not part of its answer: the current state is known
+    estimate = torch.cat((clean[:, :, :1], model.clean(x, time, output)[:, :, 1:]), 2)
+    return DiffusionLoss(neighbour, ego, output, estimate, time)
 
 
 def _step_error(output: Tensor, clean: Tensor, noise: Tensor, time: Tensor, config: ModelConfig) -> Tensor:

@@ -13,7 +13,7 @@ from radp.model.adapters import LoraSettings, add_adapters, save_adapters
 from radp.model.loss import DiffusionLoss, diffusion_loss
 from radp.model.network import DiffusionModel
 from radp.model.target import TargetSpace
-from radp.rules import RuleContext, default_rules, rule_costs
+from radp.rules import RuleContext, registered_rules, rule_costs
 from radp.rules.scales import RuleScales
 from radp.runs.folder import RunFolder
 from radp.scenario import Scenario
@@ -73,7 +73,7 @@ class AlignTask:
     ) -> None:
         self.config, self.samples, self.rule_samples = config, samples, rule_samples
         self.base, self.model = base, add_adapters(base, config.lora)  # the adapters sit inside `base`
-        self.rules = default_rules()
+        self.rules = registered_rules()
         self.memory = RuleScales(len(self.rules))
         self.weights = torch.tensor([rule.weight for rule in self.rules])
         watch = BaseConfig(base.config, config.loop, ego_weight=config.ego_weight)
@@ -103,7 +103,7 @@ class AlignTask:
         self.memory.update(costs)
         normalised = self.memory(costs) if self.config.normalise else costs
         rule_loss = self.config.strength * (normalised.mean(0) * self.weights).sum()
-        parts |= self._shares(total, rule_loss, diffusion.estimate)
+        parts |= self._shares(total, rule_loss, diffusion.output)
         for i, rule in enumerate(self.rules):
             parts[f"cost/{rule.name}"] = costs[:, i].mean().item()
             parts[f"scale/{rule.name}"] = self.memory.scale[i].item()
@@ -118,9 +118,9 @@ class AlignTask:
         context = RuleContext.from_scene(batch.rule_scene.repeat_interleave(draws), logged=True, horizon=plan.shape[1])
         return rule_costs(plan, context, self.rules), diffusion.time <= self.config.max_time
 
-    def _shares(self, diffusion: Tensor, rules: Tensor, estimate: Tensor) -> dict[str, float]:
-        """How strongly each part pulls at the predicted trajectory: norms of the two gradients."""
-        norms = [torch.autograd.grad(part, estimate, retain_graph=True)[0].norm().item() for part in (diffusion, rules)]
+    def _shares(self, diffusion: Tensor, rules: Tensor, output: Tensor) -> dict[str, float]:
+        """How strongly each part pulls at the network's answer: norms of the two gradients."""
+        norms = [torch.autograd.grad(part, output, retain_graph=True)[0].norm().item() for part in (diffusion, rules)]
         return {
             "pull/diffusion": norms[0],
             "pull/rules": norms[1],

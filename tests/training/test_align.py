@@ -1,0 +1,83 @@
+"""Alignment: the rules see the plan that the model means, and only the adapters learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from radp.geometry.frames import heading_vector
+from radp.model.config import ModelConfig
+from radp.model.network import build_model
+from radp.rules import RuleContext, rule_costs
+from radp.training.align import AlignBatch, AlignConfig, AlignTask
+from tests.made_scenes import made_scene
+
+SIZES = {"agents": 20, "lanes": 40, "route_lanes": 12}
+
+
+class OneScene:
+    """Samples that are always the same scene."""
+
+    def __init__(self, scene):
+        self.scene = scene
+
+    def __len__(self):
+        return 1_000
+
+    def read(self, rows: np.ndarray):
+        return self.scene
+
+
+@pytest.fixture
+def task() -> AlignTask:
+    scene = made_scene(2, **SIZES)
+    return AlignTask(
+        AlignConfig(augment=0.0), build_model(ModelConfig.preset("mini"), 0), OneScene(scene), OneScene(scene)
+    )
+
+
+def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
+    scene = task.samples.scene
+    answers = {}
+
+    def perfect(observed, x, time):
+        """What the network would answer if it knew the future; its own step 0 is left at zero, as nobody trains it."""
+        from radp.model.loss import make_target
+
+        clean = make_target(task.base, scene, task.base.observe(scene)).clean.repeat_interleave(len(x) // len(scene), 0)
+        answers["draws"] = len(x) // len(scene)
+        return torch.cat((torch.zeros_like(clean[:, :, :1]), clean[:, :, 1:]), 2)
+
+    monkeypatch.setattr(task.base, "forward", perfect)
+    from radp.model.loss import diffusion_loss
+
+    loss = diffusion_loss(task.base, scene, generator=torch.Generator().manual_seed(0))
+    costs, counted = task._costs(loss, AlignBatch(scene, scene))
+    future = scene.ego_agent_future
+    logged = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
+    wanted = rule_costs(logged, RuleContext.from_scene(scene, logged=True, horizon=80))
+    torch.testing.assert_close(costs, wanted.repeat_interleave(answers["draws"], 0), atol=1e-2, rtol=1e-3)
+    assert counted.all()
+
+
+def test_only_the_adapters_learn_and_every_part_is_recorded(task):
+    trained = [name for name, p in task.model.named_parameters() if p.requires_grad]
+    assert len(trained) == 24 and all("lora" in name for name in trained)
+    scene = task.samples.scene
+    loss, parts = task.loss(task.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
+    loss.backward()
+    for name, parameter in task.model.named_parameters():
+        assert (parameter.grad is not None) == parameter.requires_grad, name
+    for rule in task.rules:
+        assert {f"cost/{rule.name}", f"scale/{rule.name}", f"normalised/{rule.name}"} <= parts.keys()
+    assert float(loss) == pytest.approx(parts["diffusion"] + parts["rules"], rel=1e-5)
+    assert 0 <= parts["pull/share_of_rules"] <= 1
+
+
+def test_without_rules_the_loss_is_the_diffusion_loss(task):
+    scene = task.samples.scene
+    plain = AlignTask(AlignConfig(rules=False), task.base.__class__(task.base.config), OneScene(scene), OneScene(scene))
+    loss, parts = plain.loss(plain.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
+    assert float(loss) == pytest.approx(parts["neighbour"] + 2.0 * parts["ego"], rel=1e-5)
+    assert "rules" not in parts

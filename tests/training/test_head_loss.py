@@ -1,0 +1,68 @@
+"""Losses of the head against plain loops: weights of the tails, ranking pairs, how often rows are drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from radp.training.head import Favour, head_loss, ranking_loss
+
+RULES = ("collision", "lane", "goal")
+
+
+def made(count: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Told and teacher pressures (B, 3); collision is mostly zero, some teacher values are nearly equal."""
+    draw = np.random.default_rng(seed)
+    teacher = draw.exponential(size=(count, 3))
+    teacher[:, 0] *= draw.random(count) < 0.4
+    teacher[::5, 1] = 0.7 + 0.04 * draw.random(len(teacher[::5]))
+    return np.maximum(teacher + draw.normal(0, 0.5, teacher.shape), 0), teacher
+
+
+def smooth_l1(error: float, beta: float = 0.2) -> float:
+    return 0.5 * error**2 / beta if abs(error) < beta else abs(error) - 0.5 * beta
+
+
+def test_regression_and_ranking_by_loop():
+    told, teacher = made()
+    threshold, weight = np.array([0.5, 1.0, 0.9]), np.array([2.0, 1.0, 1.25])
+    total, pairs, ranked = 0.0, 0, 0.0
+    for b in range(len(told)):
+        for m in range(3):
+            total += (weight[m] if teacher[b, m] > threshold[m] else 1.0) * smooth_l1(told[b, m] - teacher[b, m])
+            for k in range(len(told)):
+                if teacher[b, m] > teacher[k, m] + 0.05:
+                    pairs += 1
+                    ranked += math.log1p(math.exp(-(told[b, m] - told[k, m]) / 0.2))
+    regression, ranking = head_loss(*(torch.from_numpy(a) for a in (told, teacher, threshold, weight)), 0.2)
+    assert float(regression) == pytest.approx(total / told.size, rel=1e-10)
+    assert float(ranking) == pytest.approx(0.2 * ranked / pairs, rel=1e-10)
+
+
+def test_pairs_that_are_too_close_do_not_count():
+    teacher = torch.tensor([[0.50], [0.54]], dtype=torch.float64)
+    told = torch.tensor([[3.0], [0.0]], dtype=torch.float64, requires_grad=True)
+    loss = ranking_loss(told, teacher)
+    loss.backward()
+    assert float(loss) == 0.0 and (told.grad == 0).all()
+
+
+def test_tails_are_drawn_and_weighted_as_appendix_c4_says():
+    _, teacher = made(200, 3)
+    favour = Favour.of(teacher, RULES)
+    positive = teacher[:, 0][teacher[:, 0] > 0]
+    levels = [np.percentile(positive, 75), np.percentile(teacher[:, 1], 85), np.percentile(teacher[:, 2], 85)]
+    np.testing.assert_allclose(favour.threshold, levels)
+    np.testing.assert_array_equal(favour.weight, [2.0, 1.0, 1.25])
+    for row, drawn in zip(teacher, favour.draw):
+        expected = max(3.0 if row[0] > levels[0] else 1.0, 1.5 if row[1] > levels[1] or row[2] > levels[2] else 1.0)
+        assert drawn == expected
+
+
+def test_a_rule_that_never_presses_has_no_tail():
+    teacher = np.zeros((20, 1))
+    favour = Favour.of(teacher, ("collision",))
+    assert np.isinf(favour.threshold[0]) and (favour.draw == 1).all()

@@ -24,6 +24,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
 
 def bench(
     what: Annotated[Literal["sim", "plan", "train", "scene", "data", "rules", "attribution"], tyro.conf.Positional],
+    planner: str | None = None,
     json: bool = False,
 ) -> int:
     """Measure how fast this machine drives, scores, plans, trains or reads scenes.
@@ -31,19 +32,24 @@ def bench(
     Example:
         radp bench sim
         radp bench plan --json
+        radp bench attribution --planner runs/radp-mini --json
 
     Args:
         what: What to measure.
+        planner: Packaged model or planner folder whose attribution is measured; the packaged one if not given.
         json: Print one JSON object.
     """
+    if planner is not None and what != "attribution":
+        raise BadInput(f"radp bench {what} takes no planner; radp bench attribution does")
+    options = {} if planner is None else {"planner": planner}
     figures: dict[str, Any] = {}
     for place in BENCHES[what]:
-        figures.update(_bench_function(place)())
+        figures.update(_bench_function(place)(**options))
     print(json_module.dumps(figures, indent=1) if json else readable(figures))
     return 0
 
 
-def _bench_function(place: str) -> Callable[[], dict[str, Any]]:
+def _bench_function(place: str) -> Callable[..., dict[str, Any]]:
     module, name = place.split(":")
     try:
         return getattr(import_module(module), name)

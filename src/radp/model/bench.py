@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import statistics
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +15,7 @@ from radp.model.network import DiffusionModel, build_model
 from radp.model.sampler import STEPS, TEMPERATURE, noise_of_seeds, sample_plans, solve
 from radp.model.schedule import T_MIN, denoising_times
 from radp.model.target import TargetSpace
+from radp.runs.timing import alternate, load_average, torch_threads
 from radp.scene.scene import Scene
 
 AGENTS_VALID, LANES_VALID = 0.65, 0.74  # the share of slots that real scenes fill
@@ -31,7 +27,7 @@ def bench_plan(threads: int = 2, repeats: int = 20, config: str = "nuplan", seed
 
     Both paths alternate in one run, so that what else the machine does meets both alike.
     """
-    with _threads(threads):
+    with torch_threads(threads):
         model = build_model(config, seed).eval()
         _wake_up(model, seed)
         one, many = (_plan_case(model, batch, seed) for batch in (1, PLAN_BATCH))
@@ -39,8 +35,8 @@ def bench_plan(threads: int = 2, repeats: int = 20, config: str = "nuplan", seed
             torch.testing.assert_close(
                 sample_plans(model, **case).trajectories, plan_plainly(model, **case), atol=1e-3, rtol=0
             )
-        single = _alternate(lambda: sample_plans(model, **one), lambda: plan_plainly(model, **one), repeats=repeats)
-        batched = _alternate(
+        single = alternate(lambda: sample_plans(model, **one), lambda: plan_plainly(model, **one), repeats=repeats)
+        batched = alternate(
             lambda: sample_plans(model, **many), lambda: plan_plainly(model, **many), repeats=max(3, repeats // 4)
         )
     return {
@@ -63,7 +59,7 @@ def bench_train(
 ) -> dict[str, Any]:
     """Samples per second of forward, backward, clipping and AdamW, dropout on, fp32."""
     kept = keep_freed_memory()
-    with _threads(threads):
+    with torch_threads(threads):
         torch.manual_seed(seed)
         model = build_model(config, seed).train()
         optimiser = torch.optim.AdamW(model.parameters(), lr=5e-4)
@@ -75,7 +71,7 @@ def bench_train(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
             optimiser.step()
 
-        taken = _alternate(step, repeats=repeats)[0]
+        taken = alternate(step, repeats=repeats)[0]
     return {
         "config": config,
         "threads": threads,
@@ -149,44 +145,3 @@ def _wake_up(model: DiffusionModel, seed: int) -> None:
         for parameter in model.parameters():
             if not parameter.any():
                 parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Seconds of a call: wall clock, median and best, and processor time of all threads, best."""
-
-    median: float
-    best: float
-    cpu: float
-
-
-def _alternate(*calls: Callable[[], Any], repeats: int) -> list[Taken]:
-    """Run the calls in turn, `repeats` times after two warm-up rounds."""
-    wall: list[list[float]] = [[] for _ in calls]
-    cpu: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeats + 2):
-        for i, call in enumerate(calls):
-            start, start_cpu = time.perf_counter(), time.process_time()
-            call()
-            wall[i].append(time.perf_counter() - start)
-            cpu[i].append(time.process_time() - start_cpu)
-    return [Taken(statistics.median(w[2:]), min(w[2:]), min(c[2:])) for w, c in zip(wall, cpu)]
-
-
-def load_average() -> float:
-    """Load average of the last minute: above the number of our own threads, somebody else was at work."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-
-
-class _threads:
-    """torch runs on `count` threads inside the block."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __enter__(self) -> None:
-        self.before = torch.get_num_threads()
-        torch.set_num_threads(self.count)
-
-    def __exit__(self, *_: object) -> None:
-        torch.set_num_threads(self.before)

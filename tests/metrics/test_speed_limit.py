@@ -47,3 +47,10 @@ def test_score_is_one_less_mean_overspeed(speed: float, value: float) -> None:
     poses = np.array([[5.0, 0.0, 0.0]] * 11)
     score = evaluate(drive_on(road([lane("A", (0, 10, -2, 2), limit=10.0)]), poses, speed=speed))
     assert score.metrics["speed_limit_compliance"].value == pytest.approx(value)
+
+
+def test_a_map_without_limits_gives_no_value() -> None:
+    unknown = evaluate(drive_on(road([lane("A", (0, 10, -2, 2), limit=None)]), np.array([[5.0, 0.0, 0.0]] * 3)))
+    assert not unknown.metrics["speed_limit_compliance"].valid
+    elsewhere = road([lane("A", (0, 10, -2, 2), limit=None), lane("B", (20, 30, -2, 2), limit=8.0)])
+    assert evaluate(drive_on(elsewhere, np.array([[5.0, 0.0, 0.0]] * 3))).metrics["speed_limit_compliance"].value == 1.0

@@ -25,9 +25,10 @@ class DrivableResult:
 
 
 def drivable_area(drive: Drive, route: Rows, has_lane: np.ndarray, road: MapArrays) -> DrivableResult:
-    """has_lane (S, 4): corners that are in a lane. Without lanes and drivable areas there is no value."""
+    """has_lane (S, 4): corners that are in a lane. A map that does not know what is drivable beside its lanes gives no
+    value: there, leaving a lane says nothing."""
     inside, outside = drivable_series(drive.corners, route, has_lane, road)
-    if len(road.is_connector) + len(road.intersections.offsets) + len(road.drivable.offsets) <= 2:
+    if len(road.drivable.offsets) <= 1:
         return DrivableResult(NO_VALUE, inside, outside)
     return DrivableResult(Metric(float(not np.any(outside > 0.0))), inside, outside)
 

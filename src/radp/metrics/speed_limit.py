@@ -24,10 +24,10 @@ class SpeedLimitResult:
 
 
 def speed_limit(drive: Drive, route: Rows, road: MapArrays) -> SpeedLimitResult:
-    """1 - mean overspeed / 2.23 m/s, not below 0. No value on a map without lanes."""
+    """1 - mean overspeed / 2.23 m/s, not below 0. No value on a map that knows no limit at all."""
     limit = limit_series(route, road)
     over = np.where(limit > 0.0, np.maximum(drive.speed - limit, 0.0), 0.0)
-    if len(road.is_connector) == 0:
+    if not road.limit.any():
         return SpeedLimitResult(NO_VALUE, over, limit)
     duration = float(drive.time_us[-1] - drive.time_us[0]) * 1e-6
     value = 1.0

@@ -61,9 +61,14 @@ def _draw_road(scenario: Scenario, ax: Axes, t: int) -> None:
 
 
 def _fill(areas: Areas, ax: Axes, color: str) -> None:
+    """Areas with their holes."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
     for i in range(len(areas)):
-        for ring in areas.polygons[i]:
-            ax.fill(*ring.T, fc=color, ec="none")
+        rings = [Path(np.concatenate((ring, ring[:1])), closed=True) for ring in areas.polygons[i] if len(ring) > 2]
+        if rings:
+            ax.add_patch(PathPatch(Path.make_compound_path(*rings), fc=color, ec="none"))
 
 
 def _corners(pose: np.ndarray, length: float, width: float) -> np.ndarray:

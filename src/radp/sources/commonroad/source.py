@@ -1,7 +1,7 @@
 """CommonRoad XML of the versions 2017a, 2018a, 2018b and 2020a, read as plain XML.
 
-The traffic was recorded from outside: there is no ego, any vehicle with a full track may be it. Nothing but the lanelets
-tells where the road is; lights change by cycles that are seldom given.
+The traffic was recorded from outside: there is no ego, any vehicle with a full track may be it. Nothing but the
+lanelets tells where the road is, and lights change by cycles that are seldom given.
 """
 
 from __future__ import annotations

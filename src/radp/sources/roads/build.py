@@ -104,7 +104,7 @@ def _connectors(lanes: Sequence[LaneDraft], centers: Sequence[np.ndarray], rebui
         return np.array([bool(lane.connector) for lane in lanes])
     rebuilt.append("connectors")
     out = np.zeros(len(lanes), dtype=bool)
-    shapes = shapely.linestrings(np.concatenate(centers), indices=np.repeat(np.arange(len(centers)), [len(c) for c in centers]))  # fmt: skip
+    shapes = [shapely.LineString(center) for center in centers]
     one, other = shapely.STRtree(shapes).query(shapes, predicate="crosses")
     out[one[one != other]] = True
     for ends in ([c[0] for c in centers], [c[-1] for c in centers]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +49,11 @@ def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
     return out
 
 
-def drive_data(told: Told, grid: Grid, reach: float) -> dict[str, Any]:
-    """JSON-ready. S samples; tracks that never come within `reach` metres of the ego are left out."""
+def drive_data(told: Told, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
+    """JSON-ready. S samples, pressures in the order of `rules`.
+
+    Tracks that never come within `reach` metres of the ego are left out.
+    """
     rollout, card = told.rollout, told.card
     ego = rollout.ego
     tracks = near_tracks(rollout, reach)
@@ -80,7 +84,7 @@ def drive_data(told: Told, grid: Grid, reach: float) -> dict[str, Any]:
     if told.explanation is not None:
         why = told.explanation
         shares = np.round(255 * why.share[:, tracks]).clip(0, 255).astype(np.uint8)
-        data["why"] = {"pressure": pack(why.pressure.astype(np.float32)), "share": pack(shares)}
+        data["why"] = {"pressure": pack(why.columns(rules)), "share": pack(shares)}
     return data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from radp.attribution import attribute
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import RULE_SCENES
-from radp.rules import default_rules
+from radp.rules import default_rules, registered_rules
 from radp.scenario import Ego, Tracks
 from radp.scene.agents import NOBODY, nearest_objects, thin_out
 from radp.scene.builder import Moment, ego_state, empty_arrays, fill, to_scene
@@ -28,6 +29,28 @@ class Explanation:
     pressure: np.ndarray  # (K, M)
     share: np.ndarray  # (K, A) share of each track in the collision pressure
 
+    def columns(self, rules: Sequence[str]) -> np.ndarray:
+        """(K, len(rules)) pressures of these rules; NaN for those that are not known here."""
+        out = np.full((len(self.pressure), len(rules)), np.nan, dtype=np.float32)
+        for i, name in enumerate(rules):
+            if name in self.rules:
+                out[:, i] = self.pressure[:, self.rules.index(name)]
+        return out
+
+
+def rules_told(explanations: Iterable[Explanation | None]) -> list[str]:
+    """The paper's six, then whatever else any of the drives tells about."""
+    names = dict.fromkeys(rule.name for rule in default_rules())
+    for why in explanations:
+        names |= dict.fromkeys(why.rules if why is not None else ())
+    return list(names)
+
+
+def rule_words(names: Iterable[str]) -> list[dict[str, str]]:
+    """What a page says about rules: name, and what is at stake if the rule is registered."""
+    describes = {rule.name: rule.describes for rule in registered_rules()}
+    return [{"name": name, "describes": describes.get(name, name)} for name in names]
+
 
 def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> Explanation | None:
     """The exact pressures of the drive, or what its planner told; where both are missing, the teacher is asked now.
@@ -37,14 +60,18 @@ def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> E
     pressure, share = rollout.exact_pressures, rollout.agent_shares
     if pressure is None:
         pressure = rollout.pressures
-    names = tuple(rule.name for rule in default_rules())
-    if pressure is not None and rollout.rules != names:
+    names = rollout.rules
+    if pressure is not None and len(names) != pressure.shape[1]:
         return None  # pressures of rules that nobody named
     if pressure is None or share is None:
         if rollout.plans is None:
             return None
-        told = _teach(rollout, rollout.plans, calibration)
-        pressure, share = (told[0] if pressure is None else pressure), told[1]
+        why = attribute(
+            torch.from_numpy(rollout.plans), scenes_of_drive(rollout, len(rollout.plans)), calibration=calibration
+        )  # everybody else keeps their velocity
+        if pressure is None:
+            names, pressure = why.rules, why.pressure.numpy()
+        share = why.agent_share.numpy()
     tracks = scene_tracks(rollout, len(share))
     return Explanation(names, pressure, _by_track(share, tracks, len(rollout.agents)))
 
@@ -82,12 +109,6 @@ def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:
     sample, row = np.nonzero(tracks[:, :width] >= 0)
     out[sample, tracks[sample, row]] = share[sample, row]
     return out
-
-
-def _teach(rollout: Rollout, plans: np.ndarray, calibration: Calibration | None) -> tuple[np.ndarray, np.ndarray]:
-    """plans (K, H, 4) -> pressures (K, M), shares (K, N); everybody else keeps their velocity."""
-    told = attribute(torch.from_numpy(plans), scenes_of_drive(rollout, len(plans)), calibration=calibration)
-    return told.pressure.numpy(), told.agent_share.numpy()
 
 
 def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:

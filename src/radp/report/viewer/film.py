@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,10 +174,10 @@ class _Curves:
         why, seconds = told.explanation, (told.rollout.time_us - told.rollout.time_us[0]) * 1e-6
         assert why is not None  # chosen by the caller
         self.seconds = seconds
-        for name, values, color in zip(why.rules, why.pressure.T, RULES):
+        for name, values, color in zip(why.rules, why.pressure.T, cycle((*RULES, INK))):
             ax.plot(seconds[: len(values)], values, color=color, lw=1.2, label=name)
         ax.set_xlim(0.0, max(float(seconds[-1]), 0.1))
-        ax.set_ylim(0.0, max(0.1, 1.35 * float(why.pressure.max(initial=0.0))))
+        ax.set_ylim(0.0, max(0.1, 1.35 * float(np.nanmax(why.pressure, initial=0.0))))
         ax.set_yticks([])
         ax.tick_params(labelsize=7, colors=MUTED, length=2)
         ax.spines[["top", "left", "right"]].set_visible(False)

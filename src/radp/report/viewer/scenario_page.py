@@ -10,11 +10,11 @@ import numpy as np
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.metrics.drive import box_centers
 from radp.report.viewer.drive import Told, drive_data
+from radp.report.viewer.explain import rule_words, rules_told
 from radp.report.viewer.pack import ANGLE_STEP, Grid, pack
 from radp.report.viewer.page import render
 from radp.report.viewer.road import RoadPicture, crop_road
 from radp.report.viewer.words import RISKS, kind_words
-from radp.rules import default_rules
 from radp.scenario import PACIFICA, ObjectType, Scenario
 
 MOST_BYTES = 2_000_000  # of a page
@@ -47,6 +47,7 @@ def page_data(drives: Sequence[Told], road: RoadPicture, reach: float, calibrate
     expert = scenario.ego[scenario.start : scenario.start + samples]
     points = np.concatenate([expert[:, :2], *(told.rollout.ego[:, :2] for told in drives)])
     grid = Grid.around(points, GRID_MARGIN)
+    rules = rules_told(told.explanation for told in drives)
     return {
         "token": scenario.token,
         "kind": kind_words(scenario.kind),
@@ -56,13 +57,13 @@ def page_data(drives: Sequence[Told], road: RoadPicture, reach: float, calibrate
         "samples": samples,
         "car": [PACIFICA.length, PACIFICA.width],
         "types": [kind.name.lower().replace("_", " ") for kind in ObjectType],
-        "rules": [{"name": rule.name, "describes": rule.describes} for rule in default_rules()],
+        "rules": rule_words(rules),
         "risks": [{"name": e.name, "rule": e.channel, "words": RISKS[e.name]} for e in ENDPOINTS],
         "calibrated": calibrated,
         "road": _road(scenario, road, samples, grid),
         "expert": pack(grid.positions(box_centers(expert))),
         "goal": None if scenario.goal is None else grid.positions(scenario.goal[:2]).tolist(),
-        "drives": [drive_data(told, grid, reach) for told in drives],
+        "drives": [drive_data(told, grid, reach, rules) for told in drives],
     }
 
 

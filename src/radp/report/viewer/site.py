@@ -15,12 +15,11 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import Run
 from radp.report.viewer.drive import Told
-from radp.report.viewer.explain import explain_drive
+from radp.report.viewer.explain import explain_drive, rule_words, rules_told
 from radp.report.viewer.page import render
 from radp.report.viewer.scenario_page import scenario_page
 from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
 from radp.report.viewer.words import SHORT, TITLES, kind_words
-from radp.rules import default_rules
 from radp.runs import Progress, write_atomically, write_json_atomically
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
@@ -51,7 +50,8 @@ def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, t
     calibrations = [_calibration(run) for run in runs]
     names = [page_name(i, one.token) for i, one in enumerate(chosen)]
     write_json_atomically(out / LIST, {"format": FORMAT, "files": [*names, INDEX]})
-    rows = []
+    rows: list[dict[str, Any]] = []
+    shown: list[list[str]] = []
     with Progress("pages", len(chosen)) as progress:
         for i, one in enumerate(chosen):
             links = {
@@ -64,9 +64,12 @@ def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, t
             calibrated = all(calibrations[k] is not None for k in one.driven)
             page, road = scenario_page(told, links, calibrated)
             write_atomically(out / names[i], page.encode())
+            shown.append(rules_told(drive.explanation for drive in told))
             rows.append({"page": names[i], **_row(told, one.driven, len(runs)), "thumb": _thumb(told, road.road)})
             progress.advance()
-    write_atomically(out / INDEX, index_page(runs, rows).encode())
+    rules = list(dict.fromkeys(rule for one in shown for rule in one))
+    _align_pressures(rows, rules)
+    write_atomically(out / INDEX, index_page(runs, rows, rules).encode())
     return Site(out / INDEX, {one.token: out / name for one, name in zip(chosen, names)}, rows)
 
 
@@ -123,13 +126,13 @@ def page_name(position: int, token: str) -> str:
     return f"{position + 1:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '-', token)[:60].strip('-')}.html"
 
 
-def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> str:
+def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> str:
     """The start page."""
     data = {
         "version": __version__,
         "runs": [_run_words(run) for run in runs],
         "metrics": [{"name": name, "short": SHORT[name], "title": TITLES[name]} for name in TITLES],
-        "rules": [{"name": rule.name, "describes": rule.describes} for rule in default_rules()],
+        "rules": rule_words(rules),
         "thumb": [WIDTH, HEIGHT],
         "rows": list(rows),
     }
@@ -162,15 +165,23 @@ def _row(told: Sequence[Told], driven: Sequence[int], runs: int) -> dict[str, An
             "score": card["score"],
             "failure": card["failure"],
             "metrics": [card["metrics"][name]["value"] for name in TITLES],
-            "pressures": None if why is None else [round(float(p), 4) for p in _peaks(why.pressure)],
+            "pressures": None if why is None else dict(zip(why.rules, _peaks(why.pressure))),
             "risky": int((one.events > 0).sum()),
         }
     return {"token": scenario.token, "kind": kind_words(scenario.kind), "drives": drives}
 
 
-def _peaks(pressure: np.ndarray) -> np.ndarray:
-    """(K, M) -> (M,) highest pressure of each rule."""
-    return pressure.max(0) if len(pressure) else np.zeros(pressure.shape[1])
+def _peaks(pressure: np.ndarray) -> list[float | None]:
+    """(K, M) -> (M,) highest pressure of each rule; None where it is not known."""
+    peaks = pressure.max(0) if len(pressure) else np.zeros(pressure.shape[1])
+    return [None if np.isnan(peak) else round(float(peak), 4) for peak in peaks]
+
+
+def _align_pressures(rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> None:
+    """Peaks by rule -> a list in the order of `rules`, in place."""
+    for drive in (drive for row in rows for drive in row["drives"] if drive is not None):
+        if drive["pressures"] is not None:
+            drive["pressures"] = [drive["pressures"].get(rule) for rule in rules]
 
 
 def _thumb(told: Sequence[Told], road: Sequence[np.ndarray]) -> dict[str, object]:

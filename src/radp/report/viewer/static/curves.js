@@ -16,7 +16,7 @@ class Curves {
 
   #peak(drive, rule) {
     let top = 0;
-    for (let frame = 0; frame < (drive.explained ?? 0); frame++) top = Math.max(top, drive.pressureOf(rule, frame, this.rules.length));
+    for (let frame = 0; frame < (drive.explained ?? 0); frame++) top = Math.max(top, drive.pressureOf(rule, frame, this.rules.length) || 0);
     return top;
   }
 

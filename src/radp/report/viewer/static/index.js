@@ -60,7 +60,7 @@
     const lines = page.runs.map((_, i) => {
       const d = drive(row, i), value = d ? column.value(d) : null, chip = element("span", { className: "chip", text: number(value, column.digits) });
       if (value !== null && column.group === "metrics") chip.classList.add(value === 0 ? "zero" : value === 100 ? "full" : "some");
-      if (value !== null && column.group === "pressures") chip.style.background = `color-mix(in srgb, var(--rule-${column.short}) ${Math.round(55 * value / peaks.get(column.key))}%, transparent)`;
+      if (value !== null && column.group === "pressures") chip.style.background = `color-mix(in srgb, var(--rule-${column.short}, var(--ink)) ${Math.round(55 * value / peaks.get(column.key))}%, transparent)`;
       if (column.key === "score" && d?.failure) chip.title = d.failure;
       const letter = two && column.key === "score" ? element("span", { text: "AB"[i], className: `letter ${"ab"[i]}` }) : null;
       return element("div", { className: two ? "two" : "" }, letter, chip);

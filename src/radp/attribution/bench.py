@@ -1,0 +1,165 @@
+"""What knowing the pressures costs: planner alone, with the head, with the exact teacher, with gradient guidance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+import torch
+
+from radp.attribution.online import RULE_SCENES, ExplainedPlanner
+from radp.attribution.states import PlannerState, planner_state
+from radp.attribution.teacher import attribute
+from radp.model.config import ModelConfig
+from radp.model.head import AttributionHead, HeadConfig
+from radp.model.network import build_model
+from radp.model.sampler import noise_of_seeds
+from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.guidance import CollisionGuidance
+from radp.planners.learned import load_learned
+from radp.rules import RuleContext, default_rules
+from radp.runs.timing import Taken, alternate, load_average, torch_threads
+from radp.scenario import Scenario
+from radp.scenario.synthetic import make_scenario
+from radp.scene.builder import build_scenes
+from radp.scene.observation import Observation
+from radp.scene.replay import observe_logs
+from radp.zoo import list_splits, open_split
+from radp.zoo.models import list_models
+
+SCENARIOS, STATES, BATCH = 5, 500, 25
+FAVOURITES = ("radp-mini", "diffusion-planner-mini")
+FULL_SIZE = "nuplan"
+
+
+def bench_attribution(
+    planner: str | None = None, threads: int = 1, rounds: int = 4, states: int = STATES
+) -> dict[str, Any]:
+    """The paper's latency table at batch 1. Without a planner: the packaged one, and full size with random weights."""
+    with torch_threads(threads):
+        if planner is not None:
+            return {**_table(load_learned(planner), rounds, states), **_conditions(threads)}
+        name = next((name for name in FAVOURITES if name in list_models()), None)
+        full = DiffusionPlanner(build_model(ModelConfig.preset(FULL_SIZE)), f"{FULL_SIZE}, random weights")
+        large = _table(full, rounds, states)
+        if name is None:
+            return {**large, **_conditions(threads)}
+        return {**_table(load_learned(name), rounds, states), "full_size": large, **_conditions(threads)}
+
+
+def _conditions(threads: int) -> dict[str, Any]:
+    return {"threads": threads, "load_average": load_average()}
+
+
+def _table(planner: DiffusionPlanner, rounds: int, states: int) -> dict[str, Any]:
+    head, about = planner.head, "the planner's own"
+    if head is None:
+        head, about = random_head(planner.model.config), "random weights of the right size: the planner has none"
+    plain, told, guided = (
+        DiffusionPlanner(planner.model, planner.name, guidance=guidance, head=chosen)
+        for guidance, chosen in ((None, None), (None, head), (CollisionGuidance.of_scene, None))
+    )
+    taught = ExplainedPlanner(plain)
+    drivers = (plain, told, taught, guided)
+    moments = [observe_logs([scenario], 40) for scenario in _scenarios(SCENARIOS)]
+    taken = [alternate(*(lambda d=d, m=m: d.plan(m) for d in drivers), repeats=rounds) for m in moments]
+    teacher, online = _cached(plain, head, states)
+    return {
+        "planner": planner.name,
+        "head": about,
+        "planner_ms": 1e3 * fmean(_wall(taken, 0)),
+        "planner_ms_deviation": 1e3 * stdev(_wall(taken, 0)),
+        **_overhead("head", taken, 1),
+        **_overhead("teacher", taken, 2),
+        **_overhead("guidance", taken, 3),
+        "teacher_cached_ms": 1e3 * teacher.mean,
+        "teacher_cached_ms_deviation": 1e3 * teacher.deviation,
+        "head_cached_ms": 1e3 * online.mean,
+        "head_cached_ms_deviation": 1e3 * online.deviation,
+        "cached_states": states,
+        "teacher_parts_cpu_ms": _parts(plain, moments[0]),
+    }
+
+
+def _wall(taken: Sequence[Sequence[Taken]], driver: int) -> list[float]:
+    return [seconds for moment in taken for seconds in moment[driver].wall]
+
+
+def _overhead(name: str, taken: Sequence[Sequence[Taken]], driver: int) -> dict[str, float]:
+    """Extra time as a share of a plan: medians of the pairs over moments, their deviation, and in processor time."""
+    wall = [(moment[driver].median - moment[0].median) / moment[0].median for moment in taken]
+    cpu = [(moment[driver].cpu - moment[0].cpu) / moment[0].cpu for moment in taken]
+    return {
+        f"{name}_overhead": fmean(wall),
+        f"{name}_overhead_deviation": stdev(wall),
+        f"{name}_overhead_cpu": fmean(cpu),
+    }
+
+
+def _cached(planner: DiffusionPlanner, head: AttributionHead, states: int) -> tuple[Taken, Taken]:
+    """Teacher and head, one state after the other, on plans that were made before."""
+    kept = _states(planner, states)
+    turn = {"teacher": 0, "head": 0}
+
+    def teach() -> None:
+        plan, context, _ = kept[turn["teacher"] % states]
+        turn["teacher"] += 1
+        attribute(plan, context)
+
+    @torch.no_grad()
+    def tell() -> None:
+        state = kept[turn["head"] % states][2]
+        turn["head"] += 1
+        head(state.ego_token, state.features, state.scene, state.padded)
+
+    teacher, online = alternate(teach, tell, repeats=states)
+    return teacher, online
+
+
+def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, RuleContext, PlannerState]]:
+    """Plan (1, H, 4), context and head's inputs of `count` moments, planned in batches."""
+    scenarios, kept = _scenarios(BATCH), []
+    for step in range(0, 3 * -(-count // BATCH), 3):
+        now = observe_logs(scenarios, step)
+        scene, rule_scene = build_scenes(now, planner.scenes), build_scenes(now, RULE_SCENES)
+        drawn = planner.draw(scene, noise_of_seeds([int(seed) for seed in now.seeds], planner.model))
+        joint = drawn.trajectories[:, 0]
+        state = planner_state(drawn, RuleContext.from_scene(rule_scene, joint[:, 1:]))
+        for b in range(len(scenarios)):
+            context = RuleContext.from_scene(rule_scene[b : b + 1], joint[b : b + 1, 1:])
+            one = PlannerState(*(part[b : b + 1] for part in vars(state).values()))
+            kept.append((joint[b : b + 1, 0], context, one))
+    return kept[:count]
+
+
+def _parts(planner: DiffusionPlanner, now: Observation) -> dict[str, float]:
+    """Where the teacher's time goes at batch 1."""
+    plan = planner.plan(now)
+    scene = build_scenes(now, RULE_SCENES)
+    context = RuleContext.from_scene(scene, plan.predictions)
+    bound = context.bind(plan.trajectory)
+    calls = {
+        "scene": lambda: build_scenes(now, RULE_SCENES),
+        "context": lambda: RuleContext.from_scene(scene, plan.predictions),
+        "route_match": lambda: context.bind(plan.trajectory),
+        "costs": lambda: [rule.cost(plan.trajectory, bound) for rule in default_rules()],
+        "all_of_attribute": lambda: attribute(plan.trajectory, context),
+    }
+    return {name: 1e3 * taken.cpu for name, taken in zip(calls, alternate(*calls.values(), repeats=10))}
+
+
+def random_head(config: ModelConfig, seed: int = 0) -> AttributionHead:
+    """A head of the right size for a model."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AttributionHead(HeadConfig(config.hidden, tuple(rule.name for rule in default_rules()))).eval()
+
+
+def _scenarios(count: int) -> list[Scenario]:
+    """From the first packaged split, spread evenly; synthetic ones where none is packaged."""
+    names = list_splits()
+    if not names:
+        return [make_scenario(seed) for seed in range(count)]
+    split = open_split(names[0])
+    return [split[i * len(split) // count] for i in range(count)]

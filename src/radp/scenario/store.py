@@ -226,9 +226,21 @@ def encode_scenarios(
         scenario.validate()
         key = content_hash(scenario.map)
         if key not in maps and key not in known_maps:
-            maps[key] = map_row(scenario.map, key, level)
+            maps[key] = _remembered_row(scenario.map, key, level)
         rows.append(scenario_row(scenario, key, level))
     return EncodedScenarios(tuple(rows), maps)
+
+
+_map_rows: OrderedDict[tuple[str, int], dict[str, Any]] = OrderedDict()
+
+
+def _remembered_row(road: RoadMap, key: str, level: int) -> dict[str, Any]:
+    """Logs that are converted one after the other often share a map, which takes longer to encode than a drive."""
+    row = _map_rows.pop((key, level), None) or map_row(road, key, level)
+    _map_rows[key, level] = row
+    while len(_map_rows) > MAPS_KEPT:
+        _map_rows.popitem(last=False)
+    return row
 
 
 class ScenarioWriter:

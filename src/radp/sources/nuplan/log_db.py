@@ -19,7 +19,8 @@ from radp.scenario import Box, Ego, LightState, ObjectType
 from radp.sources.convert import SourceError
 
 UNTAGGED = "unknown"  # the kind of a scenario that no tag names
-LIGHTS = {"green": LightState.GREEN, "yellow": LightState.YELLOW, "red": LightState.RED}
+LIGHTS = {name.lower(): int(LightState[name]) for name in ("GREEN", "YELLOW", "RED")}
+UNKNOWN_LIGHT = int(LightState.UNKNOWN)
 FRAMES_OF_LIDAR = "lidar_pc AS f JOIN lidar AS l ON l.token = f.lidar_token AND l.channel = 'MergedPointCloud'"
 
 
@@ -165,12 +166,12 @@ class LogDb:
             kinds[i] = ObjectType[name]
         return kinds
 
-    def lights(self, frames: Sequence[bytes]) -> list[tuple[int, str, LightState]]:
-        """(frame, connector id, state) of the lights that are listed in some frames."""
+    def lights(self, frames: Sequence[bytes]) -> list[tuple[int, str, int]]:
+        """(frame, connector id, LightState) of the lights that are listed in some frames."""
         query = "SELECT lidar_pc_token, lane_connector_id, status FROM traffic_light_status WHERE lidar_pc_token IN"
         position = {token: i for i, token in enumerate(frames)}
         return [
-            (position[token], str(connector), LIGHTS.get(status, LightState.UNKNOWN))
+            (position[token], str(connector), LIGHTS.get(status, UNKNOWN_LIGHT))
             for token, connector, status in self.rows(f"{query} ({_marks(frames)})", frames)
         ]
 

@@ -73,13 +73,14 @@ def tracks_of(boxes: Boxes, frames: int, start: int) -> Tracks:
 
 def lights_of(log: LogDb, frames: list[bytes], road: RoadMap) -> TrafficLights:
     """Lights of the connectors that the road has; those of connectors further away are left out."""
-    known = road.lane_index
-    doubled = {name[:-1] for name in known if name.endswith("c")}  # connectors that share their number with a lane
-    rows = [(f, f"{name}c" if name in doubled else name, state) for f, name, state in log.lights(frames)]
-    found = [(frame, known[name], state) for frame, name, state in rows if name in known]
-    lanes = sorted({lane for _, lane, _ in found})
-    column = {lane: i for i, lane in enumerate(lanes)}
-    state = np.zeros((len(frames), len(lanes)), dtype=np.uint8)
-    for frame, lane, value in found:
-        state[frame, column[lane]] = value
-    return TrafficLights(np.array(lanes, dtype=np.int64), state)
+    known = {name: lane for name, lane in road.lane_index.items() if road.is_connector[lane]}
+    known |= {name[:-1]: lane for name, lane in known.items() if name.endswith("c")}  # those that share a lane's number
+    cells, count = bytearray(len(frames) * len(road)), len(road)  # faster than an array for single values
+    lanes = set()
+    for frame, name, value in log.lights(frames):
+        lane = known.get(name)
+        if lane is not None:
+            cells[frame * count + lane] = value
+            lanes.add(lane)
+    columns = np.array(sorted(lanes), dtype=np.int64)
+    return TrafficLights(columns, np.frombuffer(cells, dtype=np.uint8).reshape(len(frames), count)[:, columns])

@@ -44,8 +44,8 @@ def test_lanes_are_linked_and_bordered(waymo: Path) -> None:
 def test_the_surface_reaches_to_the_edges_of_the_road(waymo: Path) -> None:
     import shapely
 
-    road = read_recording(waymo).map
-    surface = shapely.union_all([shapely.Polygon(rings[0], rings[1:]) for rings in map(road.drivable.polygons.__getitem__, range(len(road.drivable)))])  # fmt: skip
+    areas = read_recording(waymo).map.drivable.polygons
+    surface = shapely.union_all([shapely.Polygon(areas[i][0], areas[i][1:]) for i in range(len(areas))])
     assert surface.contains(shapely.Point(50, -8.9)) and not surface.contains(shapely.Point(50, -9.2))
     assert surface.contains(shapely.Point(150, 3.5)) and not surface.contains(shapely.Point(150, -8.0))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ import shapely
 from radp.scenario import RoadMap
 from radp.sources.nuplan.layers import Layer
 from radp.sources.nuplan.road import city_road
+
+FAULTS = (AssertionError, KeyError, ValueError, IndexError, AttributeError)  # of a devkit that misses a row
 
 
 def road_around(api: Any, layers: Any, point: Any, centre: np.ndarray, route: Sequence[str], radius: float) -> RoadMap:
@@ -26,7 +30,7 @@ def road_around(api: Any, layers: Any, point: Any, centre: np.ndarray, route: Se
     near = api.get_proximal_map_objects(
         point(float(centre[0]), float(centre[1])), float(radius), [layer for layer in wanted if layer in offered]
     )
-    found = {layer: {str(thing.id): thing for thing in near.get(layer, ())} for layer in wanted}
+    found = {layer: {str(thing.id): thing for thing in near.get(layer, ()) if thing is not None} for layer in wanted}
     _add_route(api, layers, route, found)
     _add_joined(layers, found)
     road, _ = city_road(_layers(layers, found), str(api.map_name))
@@ -56,49 +60,79 @@ def _add_joined(layers: Any, found: dict[Any, dict[str, Any]]) -> None:
 def _get(api: Any, name: str, layer: Any) -> Any:
     try:
         return api.get_map_object(name, layer)
-    except (ValueError, KeyError, AssertionError):  # how the devkit says that there is none
+    except FAULTS:  # how the devkit says that there is none
         return None
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A lane or connector, each property read once (the devkit looks it up in tables every time)."""
+
+    id: str
+    group: str
+    limit: float | None
+    shapes: tuple[shapely.Geometry | None, ...]  # polygon, centre line, left and right border
+    index: float = math.nan
+    ends: tuple[str | None, str | None] = (None, None)  # lanes before and behind a connector
+    stops: tuple[tuple[str, shapely.Geometry], ...] = ()
+
+
+def _pieces(lanes: Iterable[Any], are_connectors: bool) -> list[Piece]:
+    """Those that the map knows fully; the devkit raises where a row is missing."""
+    pieces = []
+    for lane in lanes:
+        try:
+            pieces.append(_piece(lane, are_connectors))
+        except FAULTS:
+            continue
+    return pieces
+
+
+def _piece(lane: Any, is_connector: bool) -> Piece:
+    lines = (lane.baseline_path.linestring, lane.left_boundary.linestring, lane.right_boundary.linestring)
+    shapes, limit = (lane.polygon, *lines), lane.speed_limit_mps
+    name, group = str(lane.id), str(lane.get_roadblock_id())
+    if not is_connector:
+        index = lane.index
+        return Piece(name, group, limit, shapes, float(index() if callable(index) else index))
+    ends = (_first_id(lane.incoming_edges), _first_id(lane.outgoing_edges))
+    return Piece(name, group, limit, shapes, ends=ends, stops=tuple((str(s.id), s.polygon) for s in lane.stop_lines))
+
+
 def _layers(layers: Any, found: dict[Any, dict[str, Any]]) -> dict[str, Layer]:
-    lanes, connectors = list(found[layers.LANE].values()), list(found[layers.LANE_CONNECTOR].values())
-    both = [("l", lane) for lane in lanes] + [("c", lane) for lane in connectors]
-    borders = [(f"{kind}{lane.id}{side}", _line(border)) for kind, lane in both for side, border in _borders(lane)]
-    stops = {str(stop.id): stop.polygon for lane in connectors for stop in lane.stop_lines}
+    lanes = _pieces(found[layers.LANE].values(), False)
+    joins = _pieces(found[layers.LANE_CONNECTOR].values(), True)
+    both = [("l", piece) for piece in lanes] + [("c", piece) for piece in joins]
+    borders = [(f"{k}{p.id}{side}", p.shapes[part]) for k, p in both for side, part in (("left", 2), ("right", 3))]
+    stops = {name: polygon for piece in joins for name, polygon in piece.stops}
     blocks, joints = found[layers.ROADBLOCK], found[layers.ROADBLOCK_CONNECTOR]
     paved = [thing.polygon for thing in (*blocks.values(), *joints.values())]
     return {
         "lanes_polygons": _layer(
-            "lanes_polygons", [lane.id for lane in lanes], [lane.polygon for lane in lanes],
-            lane_group_fid=[lane.get_roadblock_id() for lane in lanes],
-            lane_index=[_value(lane.index) for lane in lanes],
-            left_boundary_fid=[f"l{lane.id}left" for lane in lanes],
-            right_boundary_fid=[f"l{lane.id}right" for lane in lanes],
-            speed_limit_mps=[lane.speed_limit_mps for lane in lanes],
+            "lanes_polygons", [p.id for p in lanes], [p.shapes[0] for p in lanes],
+            lane_group_fid=[p.group for p in lanes], lane_index=[p.index for p in lanes],
+            speed_limit_mps=[p.limit for p in lanes], left_boundary_fid=[f"l{p.id}left" for p in lanes],
+            right_boundary_fid=[f"l{p.id}right" for p in lanes],
         ),
         "lane_connectors": _layer(
-            "lane_connectors", [lane.id for lane in connectors], [_line(lane.baseline_path) for lane in connectors],
-            exit_lane_fid=[_first_id(lane.incoming_edges) for lane in connectors],
-            entry_lane_fid=[_first_id(lane.outgoing_edges) for lane in connectors],
-            lane_group_connector_fid=[lane.get_roadblock_id() for lane in connectors],
-            speed_limit_mps=[lane.speed_limit_mps for lane in connectors],
-            traffic_light_stop_line_fids=[",".join(str(stop.id) for stop in lane.stop_lines) for lane in connectors],
+            "lane_connectors", [p.id for p in joins], [p.shapes[1] for p in joins],
+            exit_lane_fid=[p.ends[0] for p in joins], entry_lane_fid=[p.ends[1] for p in joins],
+            lane_group_connector_fid=[p.group for p in joins], speed_limit_mps=[p.limit for p in joins],
+            traffic_light_stop_line_fids=[",".join(name for name, _ in p.stops) for p in joins],
         ),
         "gen_lane_connectors_scaled_width_polygons": _layer(
-            "connector polygons", [lane.id for lane in connectors], [lane.polygon for lane in connectors],
-            lane_connector_fid=[lane.id for lane in connectors],
-            left_boundary_fid=[f"c{lane.id}left" for lane in connectors],
-            right_boundary_fid=[f"c{lane.id}right" for lane in connectors],
+            "connector polygons", [p.id for p in joins], [p.shapes[0] for p in joins],
+            lane_connector_fid=[p.id for p in joins], left_boundary_fid=[f"c{p.id}left" for p in joins],
+            right_boundary_fid=[f"c{p.id}right" for p in joins],
         ),
         "baseline_paths": _layer(
-            "baseline_paths", [f"{kind}{lane.id}" for kind, lane in both],
-            [_line(lane.baseline_path) for _, lane in both],
-            lane_fid=[lane.id if kind == "l" else None for kind, lane in both],
-            lane_connector_fid=[lane.id if kind == "c" else None for kind, lane in both],
+            "baseline_paths", [f"{k}{p.id}" for k, p in both], [p.shapes[1] for _, p in both],
+            lane_fid=[p.id if k == "l" else None for k, p in both],
+            lane_connector_fid=[p.id if k == "c" else None for k, p in both],
         ),
         "boundaries": _layer("boundaries", [name for name, _ in borders], [line for _, line in borders]),
-        "lane_groups_polygons": _layer("roadblocks", blocks, [block.polygon for block in blocks.values()]),
-        "lane_group_connectors": _layer("roadblock connectors", joints, [joint.polygon for joint in joints.values()]),
+        "lane_groups_polygons": _areas("roadblocks", blocks),
+        "lane_group_connectors": _areas("roadblock connectors", joints),
         "intersections": _areas("intersections", found[layers.INTERSECTION]),
         "stop_polygons": _layer("stop_polygons", stops, list(stops.values())),
         "generic_drivable_areas": _layer("roadblock areas", [f"b{i}" for i in range(len(paved))], paved),
@@ -123,18 +157,5 @@ def _areas(name: str, things: dict[str, Any]) -> Layer:
     return _layer(name, things, [thing.polygon for thing in things.values()])
 
 
-def _borders(lane: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    return ("left", lane.left_boundary), ("right", lane.right_boundary)
-
-
-def _line(path: Any) -> shapely.Geometry | None:
-    return None if path is None else path.linestring
-
-
 def _first_id(edges: Sequence[Any]) -> str | None:
     return str(edges[0].id) if edges else None
-
-
-def _value(index: Any) -> float:
-    """The interface declares a method, the devkit's lanes have a property."""
-    return float(index() if callable(index) else index)

@@ -52,6 +52,7 @@ VERBS = (
     Verb("data convert", "convert:convert", "Turn logs of another format into a scenario store."),
     Verb("data samples", "samples:make_samples", "Take training samples from logged drives."),
     Verb("data make-sumo", "make_sumo:make_sumo", "Make scenarios with the traffic simulator SUMO."),
+    Verb("data keep-hardest", "keep_hardest:keep_hardest", "Keep the scenarios that a planner drove worst."),
     Verb("train base", "train:train_base", "Train a diffusion planner from scratch."),
     Verb("train align", "train:train_align", "Align a planner with the driving rules (LoRA)."),
     Verb("train head", "train:train_head", "Train the head that tells rule pressures online."),

@@ -1,0 +1,52 @@
+"""The intervention test: high frames, paired changes, and a whole small run that can be taken up again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from radp.commands.cli import main
+from radp.evaluation.closed_loop import run_simulation
+from radp.evaluation.drives import Drives
+from radp.evaluation.endpoints import ENDPOINTS
+from radp.evaluation.intervention import compare, high_frames, intervene
+from radp.scenario.store import ScenarioWriter
+from radp.scenario.synthetic import make_scenario
+
+
+def test_high_frames_are_those_above_a_quantile_of_all():
+    pressure = np.array([np.arange(10.0), np.full(10, np.nan)])
+    threshold, high = high_frames(pressure, 0.8)
+    assert threshold == pytest.approx(7.2) and high.sum() == 2 and not high[1].any()
+    assert not high_frames(np.zeros((2, 5)))[1].any()  # a rule that never presses has no high frames
+
+
+def test_changes_are_paired_and_only_of_high_frames():
+    severity = np.zeros((2, 100))
+    plain = Drives(("lane",), ("a", "b"), np.array([100, 100]), {}, {e.name: severity for e in ENDPOINTS})
+    after = severity[1:] - 1.0
+    after[:, 50:] = 9.0  # beyond the windows of the high frames
+    nudged = Drives((), ("b",), np.array([100]), {}, {e.name: after for e in ENDPOINTS})
+    high = np.zeros((2, 100), dtype=bool)
+    high[1, 5:10] = True
+    told = compare(plain, nudged, np.array([1]), high, "lane", -1, 0.5)
+    by_name = dict(zip((e.name for e in ENDPOINTS), told.change))
+    assert by_name["collision"].value == -1.0 and told.frames == 5  # 2 s window: before the 9s
+    assert by_name["lane"].value == 9.0  # 8 s window: reaches them
+    assert dict(zip((e.name for e in ENDPOINTS), told.events))["lane"].value == 0.0  # 0 > -0.3 and 9 > -0.3
+
+
+def test_a_run_is_driven_again_and_resumed(tmp_path, capsys):
+    with ScenarioWriter(tmp_path / "store") as writer:
+        for seed in range(2):
+            writer.add(make_scenario(seed, agents=4, turn="straight", frames=61))
+    run = run_simulation("idm", str(tmp_path / "store"), tmp_path / "run", "nonreactive", attribution="teacher")
+    found = intervene(run, tmp_path / "out", ["goal"], both_ways=False)
+    assert [one.rule for one in found] == ["goal"] and found[0].frames > 0 and len(found[0].change) == 7
+    drive = next((tmp_path / "out" / "goal-down" / "drives").glob("*.drive"))
+    stamp = drive.stat().st_mtime_ns
+    assert main(["evaluate", "intervention", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--rules", "goal",
+                 "--down-only"]) == 0  # fmt: skip
+    assert drive.stat().st_mtime_ns == stamp and "| goal | down |" in capsys.readouterr().out
+    bad = ["evaluate", "intervention", str(tmp_path / "run"), "--out", str(tmp_path / "o"), "--rules", "luck"]
+    assert main(bad) == 2

@@ -1,0 +1,160 @@
+"""The whole report: drive, measure, draw, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from radp.evaluation.alignment import Aligned, align, cross_table
+from radp.evaluation.drives import PRESSURES, Drives, read_drives
+from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
+from radp.evaluation.intervention import STEP, Intervention, intervene
+from radp.report.alignment_tables import cross_as_table, endpoint_table, rival_table
+from radp.report.document import Picture, Section, write_report
+from radp.report.figures import Pair, draw_figures
+from radp.report.intervention_table import intervention_table
+from radp.report.reproduction import (
+    LATENCY_COST,
+    OTHERS,
+    TAUGHT_COST,
+    Reproduction,
+    Setup,
+    Stage,
+    drive_stages,
+    run_stages,
+)
+from radp.report.result_tables import (
+    ablation_table,
+    direction_table,
+    fidelity_tables,
+    latency_table,
+    nonreactive_table,
+    overview_table,
+    performance_table,
+    temporal_table,
+)
+from radp.report.table import Table
+from radp.version import __version__
+
+TITLE = "Rule-aligned diffusion planning: the paper's tables on our benchmark"
+
+
+class PaperReport:
+    """What the stages after the drives find, and the sections made of it."""
+
+    def __init__(self, work: Reproduction) -> None:
+        self.work, self.setup, self.scope = work, work.setup, work.setup.scope()
+        self.ours, self.base = Path(work.setup.ours).name, Path(work.setup.base).name
+        self.drives: dict[str, Drives] = {}
+        self.aligned: dict[str, Aligned] = {}
+        self.fidelities: dict[str, Fidelity] = {}
+        self.interventions: list[Intervention] = []
+        self.latency: dict[str, object] = {}
+        self.pictures: list[Picture] = []
+
+    def stages(self) -> list[Stage]:
+        """Everything after the drives, with rough costs."""
+        count = self.setup.scenarios or 100
+        found = [
+            Stage(f"alignment on {Path(s).name}", 0.05 * count, lambda s=s: self.align(s)) for s in self.setup.splits
+        ]
+        found.append(Stage("latency", LATENCY_COST, self.measure_latency))
+        drives = 2 * (len(self.setup.intervention) or 6) * (self.setup.intervention_limit or count)
+        found.append(Stage("intervention", 0.7 * TAUGHT_COST * drives, self.intervene))
+        found.append(Stage("figures", 1.0, self.draw))
+        return found
+
+    def align(self, split: str) -> None:
+        name = Path(split).name
+        run = self.work.runs[name, "reactive", self.ours]
+        self.drives[name] = read_drives(run)
+        self.aligned[name] = align(self.drives[name], self.setup.seed)
+        if "head" in self.drives[name].scores:
+            self.fidelities[name] = fidelity(frames_of(run.rollouts()), name, self.setup.seed)
+
+    def measure_latency(self) -> None:
+        from radp.attribution.bench import bench_attribution
+
+        self.latency = self.work.result("latency", lambda: bench_attribution(self.setup.ours, states=self.setup.states))
+
+    def intervene(self) -> None:
+        setup, run = self.setup, self.work.runs[Path(self.setup.splits[0]).name, "reactive", self.ours]
+        out, limit, workers = self.work.folder.path / "intervention", setup.intervention_limit, self.work.workers
+        self.interventions = intervene(run, out, setup.intervention, limit=limit, workers=workers)
+
+    def draw(self) -> None:
+        split = Path(self.work.hardest).name
+        base, ours = (
+            self.work.runs[split, "reactive", Path(name).name] for name in (self.work.shown_against, self.setup.ours)
+        )
+        pairs = [Pair.of(a, b) for a, b in zip(base.rollouts(), ours.rollouts()) if not (a.failure or b.failure)]
+        self.pictures = draw_figures(pairs, self.work.folder.path / "figures")
+
+    def sections(self) -> list[Section]:
+        """In the order of the paper."""
+        work, base, ours, scope = self.work, self.base, self.ours, self.scope
+        rows = work.rows("reactive", (self.setup.base, self.setup.ours))
+        everyone = work.rows("reactive", (*OTHERS, *dict.fromkeys((self.setup.base, self.setup.ours))))
+        ablation = {setting: Path(name).name for setting, name in self.setup.ablation.items() if name}
+        ablation = {setting: ablation.get(setting, "") for setting in self.setup.ablation}
+        ablated = work.rows("reactive", [name for name in self.setup.ablation.values() if name], [work.hardest])
+        first = next(iter(self.aligned), None)
+        planning = [performance_table(rows, base, ours, scope)]
+        if base != ours:
+            planning.append(direction_table(rows, base, ours, scope))
+        planning.append(overview_table(everyone, scope))
+        alignment = fidelity_tables(self.fidelities, self.aligned, scope)
+        if first is not None:
+            alignment += [endpoint_table(), temporal_table(self.aligned[first], first, scope)]
+        hard = f"{scope} Split: {Path(work.hardest).name}."
+        replayed = work.rows("nonreactive", (self.setup.base, self.setup.ours))
+        return [
+            Section("Planner performance", tables=tuple(planning)),
+            Section("Attribution: fidelity and temporal risk alignment", tables=tuple(alignment)),
+            Section("Controls", tables=tuple(self.controls())),
+            Section("Efficiency", self.absent("latency"), self.latency_tables()),
+            Section("Figures", (scope,), pictures=tuple(self.pictures)),
+            Section("Ablation", tables=(ablation_table(ablated, ablation, ours, hard),)),
+            Section("Non-reactive agents", tables=(nonreactive_table(replayed, base, ours, scope),)),
+        ]
+
+    def controls(self) -> list[Table]:
+        """More than the paper has: rivals, all pairs, intervention."""
+        found = []
+        for name, aligned in self.aligned.items():
+            where = f"{self.ours} on {name}"
+            found.append(_with(rival_table(aligned, where), self.scope))
+            for source in PRESSURES:
+                if source in self.drives[name].scores:
+                    found.append(_with(cross_as_table(cross_table(self.drives[name], source), where), self.scope))
+        if self.interventions:
+            where = f"{self.ours} on {Path(self.setup.splits[0]).name}"
+            found.append(_with(intervention_table(self.interventions, STEP, where), self.scope))
+        return found
+
+    def latency_tables(self) -> tuple[Table, ...]:
+        return (latency_table(self.latency, self.scope),) if self.latency else ()
+
+    def absent(self, stage: str) -> tuple[str, ...]:
+        return () if self.latency else (f"The stage '{stage}' is not available here.",)
+
+
+def _with(table: Table, note: str) -> Table:
+    return Table(table.title, table.header, table.rows, (note, *table.notes))
+
+
+def reproduce_paper(setup: Setup, out: Path, workers: int, say: Callable[[str], None]) -> tuple[Path, Path]:
+    """Everything, or what is missing of it, and then the report: paths of REPORT.md and report.html."""
+    work = Reproduction.open(setup, out, workers)
+    report = PaperReport(work)
+    run_stages(work, [*drive_stages(work), *report.stages()], say)
+    lead = [
+        f"radp {__version__}, seed {setup.seed}. Base: {report.base}. Ours: {report.ours}. {report.scope}",
+        "Every table stands beside the paper's own numbers. Theirs are from nuPlan with full-size models, ours from "
+        "the splits named in the tables: directions are comparable, levels are not. A difference inside its 95% "
+        "interval is printed as 'no difference shown'.",
+    ]
+    if setup.base == setup.ours:
+        lead.append(f"No aligned planner is packaged: {report.base} stands for both, and there is nothing to compare.")
+    lead += [f"Left out: {reason}" for reason in work.missing]
+    return write_report(work.folder.path, TITLE, lead, report.sections())

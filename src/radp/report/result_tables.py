@@ -1,0 +1,209 @@
+"""The result tables of the paper, ours beside theirs. Theirs: nuPlan. Directions are comparable, levels are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from radp.evaluation.alignment import Aligned
+from radp.evaluation.endpoints import ENDPOINTS
+from radp.evaluation.fidelity import Fidelity
+from radp.evaluation.intervals import NO_DIFFERENCE, Estimate
+from radp.evaluation.planners import COLUMNS, Row
+from radp.report import paper
+from radp.report.alignment_tables import CHANCE, ELIGIBLE, TITLES
+from radp.report.table import NONE, Table, difference, interval, percent
+
+BESIDE = "Theirs: nuPlan, full-size models, as printed in the paper. Directions are comparable, levels are not."
+PAIRED = "Differences are paired by scenario; 95% intervals over scenarios (10,000 resamples), x100."
+
+
+def performance_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> Table:
+    """Reactive agents: base and ours on every split with their difference, and the paper's."""
+    lines = []
+    for split in dict.fromkeys(row.split for row in rows):
+        mine = {row.planner: row for row in rows if row.split == split}
+        for name in dict.fromkeys((base, ours)):
+            if name in mine:
+                lines.append((split, name, *(interval(mine[name].estimate(m), 1, 100) for m in COLUMNS)))
+        if base in mine and ours in mine and base != ours:
+            told = (difference(mine[ours].difference(mine[base], m), 1, 100) for m in COLUMNS)
+            lines.append((split, "ours: difference", *told))
+        lines += _their_performance(paper.their_split(split))
+    notes = (scope, BESIDE, PAIRED)
+    return Table("Closed-loop planning performance with reactive agents", _header("split"), tuple(lines), notes)
+
+
+def _header(first: str) -> tuple[str, ...]:
+    return (first, "planner", *COLUMNS.values())
+
+
+def _their_performance(split: str | None) -> list[tuple[str, ...]]:
+    if split is None:
+        return []
+    told = paper.PERFORMANCE[split]
+    lines = [(f"nuPlan {split}", f"{name} (paper)", *(f"{v:.2f}" for v in values)) for name, values in told.items()]
+    change = (f"{b - a:+.2f}" for a, b in zip(told["Diffusion Planner"], told["RADP"]))
+    return [*lines, (f"nuPlan {split}", "paper: difference", *change)]
+
+
+def direction_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> Table:
+    """By split and metric: the paper's sign of RADP minus base, and what ours shows."""
+    lines = []
+    for split in dict.fromkeys(row.split for row in rows):
+        mine, theirs = {row.planner: row for row in rows if row.split == split}, paper.their_split(split)
+        if theirs is None or base == ours or not {base, ours} <= set(mine):
+            continue
+        a, b = (paper.PERFORMANCE[theirs][name] for name in ("Diffusion Planner", "RADP"))
+        cells = [direction(y - x, mine[ours].difference(mine[base], m)) for x, y, m in zip(a, b, COLUMNS)]
+        lines.append((f"{split} / {theirs}", *cells))
+    return Table("Does ours go where the paper's goes?", ("split", *COLUMNS.values()), tuple(lines), (scope, BESIDE))
+
+
+def direction(theirs: float, ours: Estimate) -> str:
+    """up, up: same."""
+    if np.isnan(ours.value):
+        return NONE
+    words = "up" if theirs > 0 else "down" if theirs < 0 else "equal"
+    if not ours.excludes_zero:
+        return f"paper {words}, ours {NO_DIFFERENCE}"
+    mine = "up" if ours.value > 0 else "down"
+    return f"paper {words}, ours {mine}: {'same' if words == mine else 'not the same'}"
+
+
+def overview_table(rows: Sequence[Row], scope: str) -> Table:
+    """Reactive score of every planner on every split, and the paper's list."""
+    splits = list(dict.fromkeys(row.split for row in rows))
+    score = {(row.planner, row.split): interval(row.estimate("score"), 1, 100) for row in rows}
+    lines = [
+        ("sumo14" if split_is_sumo(splits) else "ours", name, *(score.get((name, split), NONE) for split in splits))
+        for name in dict.fromkeys(row.planner for row in rows)
+    ]
+    order = list(paper.SPLITS.values())
+    for name, values in paper.OVERVIEW.items():
+        theirs = [paper.their_split(split) for split in splits]
+        lines.append(("nuPlan", f"{name} (paper)", *(f"{values[order.index(t)]:.2f}" if t else NONE for t in theirs)))
+    return Table(
+        "Overview of planners, reactive scores", ("benchmark", "planner", *splits), tuple(lines), (scope, BESIDE)
+    )
+
+
+def split_is_sumo(splits: Sequence[str]) -> bool:
+    return all(split.startswith("sumo14") for split in splits)
+
+
+def nonreactive_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> Table:
+    """Scores with agents that replay the log."""
+    lines = []
+    for split in dict.fromkeys(row.split for row in rows):
+        mine, theirs = {row.planner: row for row in rows if row.split == split}, paper.their_split(split)
+        told = [interval(mine[n].estimate("score"), 1, 100) if n in mine else NONE for n in (base, ours)]
+        change = difference(mine[ours].difference(mine[base], "score"), 1, 100) if {base, ours} <= set(mine) else NONE
+        lines.append((split, *told, change))
+        if theirs is not None:
+            a, b = paper.NONREACTIVE[theirs]
+            lines.append((f"nuPlan {theirs} (paper)", f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}"))
+    header = ("split", f"{base} / Diffusion Planner", f"{ours} / RADP", "difference")
+    return Table("Closed-loop scores with non-reactive agents", header, tuple(lines), (scope, BESIDE, PAIRED))
+
+
+def ablation_table(rows: Sequence[Row], names: Mapping[str, str], ours: str, scope: str) -> Table:
+    """names: setting of the paper -> our planner, '' where we have none packaged."""
+    mine = {row.planner: row for row in rows}
+    lines = []
+    for setting, name in names.items():
+        if name not in mine:
+            lines.append((f"ours: {setting}", *("not packaged" for _ in COLUMNS)))
+        else:
+            lines.append((f"ours: {setting} ({name})", *(interval(mine[name].estimate(m), 1, 100) for m in COLUMNS)))
+            if name != ours and ours in mine:
+                change = (difference(mine[name].difference(mine[ours], m), 1, 100) for m in COLUMNS)
+                lines.append((f"difference to {ours}", *change))
+    for setting, values in paper.ABLATION.items():
+        lines.append((f"nuPlan test14-hard (paper): {setting}", *(f"{v:.2f}" for v in values)))
+    return Table(
+        "Rule ablations, reactive agents", ("setting", *COLUMNS.values()), tuple(lines), (scope, BESIDE, PAIRED)
+    )
+
+
+def fidelity_tables(fidelities: Mapping[str, Fidelity], aligned: Mapping[str, Aligned], scope: str) -> list[Table]:
+    """Head against teacher, and the mean alignment of both, with intervals, by split; then by rule."""
+    lines, by_rule = [], []
+    for split in aligned:
+        one, macro = fidelities.get(split), aligned[split].macro
+        told = (
+            [NONE] * 3
+            if one is None
+            else [interval(one.macro_spearman), interval(one.macro_mae), interval(one.top1, 1, 100)]
+        )
+        rho = [interval(macro[s]["rho"]) if s in macro else NONE for s in ("teacher", "head")]
+        lines.append((split, *told, *rho))
+        theirs = paper.their_split(split)
+        if theirs is not None:
+            lines.append((f"nuPlan {theirs} (paper)", *paper.FIDELITY[theirs]))
+        if one is not None:
+            by_rule += [(split, r, interval(s), interval(m)) for r, s, m in zip(one.rules, one.spearman, one.mae)]
+    header = ("split", "macro Spearman", "MAE", "Top-1 [%]", "teacher rho", "head rho")
+    notes = [scope, BESIDE, "95% intervals over scenarios (10,000 resamples)."]
+    if not fidelities:
+        notes.append("The planner has no attribution head, so there is no fidelity to measure.")
+    tables = [Table("Head-teacher fidelity and future-risk alignment", header, tuple(lines), tuple(notes))]
+    if by_rule:
+        tables.append(Table("Fidelity by rule", ("split", "rule", "Spearman", "MAE"), tuple(by_rule), (scope,)))
+    return tables
+
+
+def temporal_table(aligned: Aligned, split: str, scope: str) -> Table:
+    """Every endpoint with intervals, and the paper's val14 beneath each."""
+    lines = []
+    for e in ENDPOINTS:
+        for k, source in enumerate(("teacher", "head")):
+            if source in aligned.sources:
+                one = aligned.row(e.name, source)
+                lines.append(
+                    (e.channel, TITLES[e.name], f"ours, {source}", percent(one.positive_rate),
+                     interval(one.auprc, count=True), interval(one.chance), interval(one.lift),
+                     interval(one.rho, count=True), interval(one.shuffled))
+                )  # fmt: skip
+            rate, auprc, lift, rho, shuffled = paper.ALIGNMENT[e.name]
+            lines.append(
+                (e.channel, TITLES[e.name], f"paper, {source}", rate, auprc[k], "-", lift[k], rho[k], shuffled[k])
+            )
+    header = (
+        "channel", "risk endpoint", "source", "positive rate", "AUPRC", "AUPRC of chance", "Lift@10%", "temporal rho",
+        "shuffled rho",
+    )  # fmt: skip
+    title = f"Temporal risk alignment, ours {split}, paper nuPlan val14"
+    return Table(title, header, tuple(lines), (scope, BESIDE, ELIGIBLE, CHANCE))
+
+
+def latency_table(figures: Mapping[str, Any], scope: str) -> Table:
+    """Mean and deviation; theirs on an RTX 4080, ours on the processor of this machine."""
+    plan, spread = figures["planner_ms"], figures["planner_ms_deviation"]
+    teacher, head = figures["teacher_cached_ms"], figures["head_cached_ms"]
+
+    def extra(name: str) -> tuple[str, str]:
+        share, deviation = figures[f"{name}_overhead"], figures[f"{name}_overhead_deviation"]
+        return f"{plan * (1 + share):.2f}", f"{100 * share:+.1f}% ± {100 * deviation:.1f}%"
+
+    ours = {
+        "Planner only": (f"{plan:.2f} ± {spread:.2f}", "-"),
+        "Planner + Head": extra("head"),
+        "Planner + exact Teacher": extra("teacher"),
+        "Planner + gradient guidance": extra("guidance"),
+        "Exact Teacher on cached states": (f"{teacher:.2f} ± {figures['teacher_cached_ms_deviation']:.2f}", "1.00x"),
+        "Head on cached states": (
+            f"{head:.2f} ± {figures['head_cached_ms_deviation']:.2f}", f"{teacher / head:.2f}x faster",
+        ),
+    }  # fmt: skip
+    lines = tuple((method, *ours[method], *theirs) for method, theirs in paper.LATENCY.items())
+    header = ("method", "ours [ms]", "ours, overhead", "paper [ms], RTX 4080", "paper, overhead")
+    notes = (
+        f"Ours: {figures['planner']}, batch 1, {figures['threads']} thread(s) of this machine's processor, load "
+        f"average {figures['load_average']}; head: {figures['head']}; {figures['cached_states']} cached states.",
+        BESIDE,
+        scope,
+    )
+    return Table("Inference latency, mean ± standard deviation", header, lines, notes)

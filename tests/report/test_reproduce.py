@@ -1,0 +1,134 @@
+"""The report: tables beside the paper's numbers, pictures by rule, and a small reproduction from start to end."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from radp.commands.cli import main
+from radp.evaluation.intervals import Estimate
+from radp.evaluation.planners import COLUMNS, Row
+from radp.report import paper
+from radp.report.document import Section, write_report
+from radp.report.reproduction import Stage, default_setup, run_stages, spread
+from radp.report.result_tables import ablation_table, direction, nonreactive_table, overview_table, performance_table
+from radp.report.table import Table, difference, interval, percent
+from radp.runs.errors import BadInput
+from radp.scenario.store import ScenarioStore, ScenarioWriter
+from radp.scenario.synthetic import make_scenario
+
+
+def row(planner: str, level: float, agents: str = "reactive", split: str = "sumo14-val") -> Row:
+    draw = np.random.default_rng(0).random(100) * 0.1
+    return Row(split, agents, planner, dict.fromkeys(COLUMNS, level + draw))
+
+
+def test_figures_are_written_with_their_intervals():
+    assert interval(Estimate(0.5, 0.25, 0.75, 4), 2, count=True) == "0.50 [0.25, 0.75] (n 4)"
+    assert difference(Estimate(0.1, 0.05, 0.2, 4), 2) == "+0.10 [+0.05, +0.20]"
+    assert difference(Estimate(0.1, -0.05, 0.2, 4), 2).endswith(": no difference shown")
+    assert interval(Estimate(np.nan, np.nan, np.nan, 0)) == "n/a"
+    assert percent(0.00013) == "0.013%" and percent(0.4931) == "49.31%"
+
+
+def test_the_performance_table_has_both_benchmarks_and_the_difference():
+    text = performance_table([row("base", 0.5), row("ours", 0.6)], "base", "ours", "scope").markdown()
+    assert "| sumo14-val | ours: difference | +10.0 [+10.0, +10.0]" in text
+    assert "| nuPlan val14 | RADP (paper) | 81.37 | 94.01 |" in text and "levels are not" in text
+    assert "| nuPlan val14 | paper: difference | -1.33 | +1.03 |" in text
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "words"),
+    [
+        (1.0, Estimate(0.1, 0.05, 0.2, 9), "paper up, ours up: same"),
+        (-1.0, Estimate(0.1, 0.05, 0.2, 9), "paper down, ours up: not the same"),
+        (1.0, Estimate(0.1, -0.05, 0.2, 9), "paper up, ours no difference shown"),
+    ],
+)
+def test_directions(theirs, ours, words):
+    assert direction(theirs, ours) == words
+
+
+def test_missing_variants_are_named_and_scope_stands_under_every_table():
+    ablation = ablation_table([row("ours", 0.6)], {"No normalization": "", "RADP": "ours"}, "ours", "SCOPE")
+    assert "ours: No normalization | not packaged" in ablation.markdown()
+    others = (
+        overview_table([row("ours", 0.6)], "SCOPE"),
+        nonreactive_table([row("a", 0.5), row("b", 0.6)], "a", "b", "SCOPE"),
+    )
+    assert all("SCOPE" in table.markdown() for table in (ablation, *others))
+    assert "| nuPlan | PLUTO (paper) | 78.11 |" in others[0].markdown()
+
+
+def test_the_papers_tables_are_whole():
+    assert all(len(v) == len(paper.METRICS) for told in paper.PERFORMANCE.values() for v in told.values())
+    assert all(len(v) == len(paper.METRICS) for v in paper.ABLATION.values())
+    assert set(paper.FIDELITY) == set(paper.NONREACTIVE) == set(paper.PERFORMANCE) == set(paper.SPLITS.values())
+    assert paper.their_split("sumo14-hard") == "test14-hard" and paper.their_split("stores/val14") is None
+
+
+def test_html_escapes_and_markdown_keeps_columns(tmp_path):
+    table = Table("<t>", ("a|b",), (("x|<script>",),), ("note",))
+    markdown, page = write_report(tmp_path, "Title", ["lead"], [Section("One", tables=(table,))])
+    assert "x\\|<script>" in markdown.read_text()
+    assert "<script>" not in page.read_text() and "&lt;script&gt;" in page.read_text()
+
+
+def test_stages_go_on_when_one_is_refused():
+    said, done = [], []
+
+    def refuse() -> None:
+        raise BadInput("no model")
+
+    class Work:
+        missing: list[str] = []  # noqa: RUF012
+
+    run_stages(Work(), [Stage("a", 1.0, refuse), Stage("b", 1.0, lambda: done.append(1))], said.append)
+    assert done == [1] and Work.missing == ["a: no model"] and "[2/2] b" in said[-1]
+
+
+def test_scenarios_are_spread_over_the_split(tmp_path):
+    with ScenarioWriter(tmp_path / "all") as writer:
+        for seed in range(5):
+            writer.add(make_scenario(seed, agents=1, frames=12))
+    whole = ScenarioStore.open(tmp_path / "all").tokens()
+    assert ScenarioStore.open(spread(str(tmp_path / "all"), 3, tmp_path / "some")).tokens() == whole[::2]
+
+
+def test_quick_takes_few_scenarios_and_says_so():
+    setup = default_setup(True, ["sumo14-val"])
+    assert setup.scenarios == 4 and "ONLY 4 SCENARIOS" in setup.scope()
+    assert default_setup(False, ["sumo14-val"]).scope() == "Scenarios: all of each split."
+
+
+@pytest.mark.slow
+def test_a_small_reproduction_from_start_to_end_and_again(tmp_path, capsys):
+    with ScenarioWriter(tmp_path / "test14-hard") as writer:
+        for seed in range(2):
+            writer.add(make_scenario(seed, agents=4, frames=61))
+    out = tmp_path / "out"
+    command = ["reproduce", "--quick", "--splits", str(tmp_path / "test14-hard"), "--base", "constant_velocity",
+               "--ours", "idm", "--workers", "1", "--out", str(out)]  # fmt: skip
+    assert main(command) == 0
+    text = (out / "REPORT.md").read_text()
+    for title in (
+        "Closed-loop planning performance",
+        "Overview of planners",
+        "Temporal risk alignment",
+        "Rule ablations",
+        "non-reactive agents",
+        "Rival predictors",
+        "Intervention along the gradient",
+        "Head-teacher fidelity",
+    ):
+        assert title in text
+    assert "Left out: latency" in text  # idm is no model
+    pictures = re.findall(r"\(figures/(.+)\.png\)", text)
+    assert pictures and all((out / "figures" / f"{name}.svg").stat().st_size > 1000 for name in pictures)
+    assert 'src="data:image/png' in (out / "report.html").read_text()
+    stamps = {path: path.stat().st_mtime_ns for path in out.rglob("*.drive")}
+    assert main(command) == 0
+    assert stamps == {path: path.stat().st_mtime_ns for path in out.rglob("*.drive")}

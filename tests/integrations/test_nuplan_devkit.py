@@ -106,6 +106,23 @@ def test_road_is_that_of_the_map_api(scenario: Scenario) -> None:
         assert road.speed_limit[a] == whole.speed_limit[b]
 
 
+def test_piece_that_the_devkit_does_not_know_is_left_out(scenario: Scenario) -> None:
+    api, centre = stand_ins.MapApi(scenario.map), scenario.ego[scenario.start, :2]
+    broken = api.lanes[0]
+
+    class Broken(stand_ins.Piece):
+        @property
+        def polygon(self) -> None:
+            raise AssertionError("no row with this value")
+
+    api.get_proximal_map_objects = lambda point, radius, layers: {
+        layer: [Broken(api, 0) if thing is broken else thing for thing in api._all(layer)] for layer in layers
+    }
+    road = road_around(api, stand_ins.SemanticMapLayer, stand_ins.Point2D, centre, (), 1e4)
+    assert set(scenario.map.lane_ids) - set(road.lane_ids) == {broken.id}
+    road.validate()
+
+
 def test_small_radius_keeps_the_route(scenario: Scenario) -> None:
     api, centre = stand_ins.MapApi(scenario.map), scenario.ego[scenario.start, :2]
     road = road_around(api, stand_ins.SemanticMapLayer, stand_ins.Point2D, centre, scenario.route, 10.0)

@@ -8,6 +8,8 @@ import torch
 
 from radp.attribution import Calibration, attribute
 from radp.rules import RuleContext, default_rules
+from radp.rules.collision import Collision
+from radp.rules.penalty import penalty
 from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 NAMES = [rule.name for rule in default_rules()]
@@ -89,3 +91,21 @@ def test_a_foreign_calibration_is_refused(tmp_path):
 def test_nobody_near_means_no_share():
     why = attribute(straight_plan(), RuleContext.from_scene(scene(straight_route())))
     assert (why.agent_share == 0).all() and float(why.pressure[0, 0]) == 0.0
+
+
+def test_collision_norm_against_finite_differences_with_its_weights_held():
+    plan, context = example()
+    rule, step = Collision(), 1e-6
+    pairs = rule.pairs(plan, context)
+    weights = rule._weights(pairs, plan, context)
+    gradient = torch.zeros_like(plan)
+    for index in np.ndindex(*plan.shape):
+        values = []
+        for sign in (1, -1):
+            moved = plan.clone()
+            moved[index] += sign * step
+            values.append(float((weights * penalty(rule.pairs(moved, context).violation, rule.scale)).sum()))
+        gradient[index] = (values[0] - values[1]) / (2 * step)
+    expected = float(gradient.square().mean().sqrt())
+    assert expected > 0.01
+    assert float(attribute(plan, context).gradient_norm[0, 0]) == pytest.approx(expected, rel=1e-4)

@@ -47,7 +47,7 @@ def test_pairs_that_are_too_close_do_not_count():
     told = torch.tensor([[3.0], [0.0]], dtype=torch.float64, requires_grad=True)
     loss = ranking_loss(told, teacher)
     loss.backward()
-    assert float(loss) == 0.0 and (told.grad == 0).all()
+    assert loss.item() == 0.0 and (told.grad == 0).all()
 
 
 def test_tails_are_drawn_and_weighted_as_appendix_c4_says():

@@ -145,6 +145,29 @@ def test_broken_logs_cost_themselves_only(data: Path, tmp_path: Path) -> None:
     assert all("\n" not in reason for reason in failed.values())
 
 
+def test_values_of_the_wrong_type(data: Path, tmp_path: Path) -> None:
+    changes = {
+        "text": "UPDATE lidar_pc SET token = 'abcd' WHERE token IN (SELECT lidar_pc_token FROM scenario_tag); "
+        "UPDATE scenario_tag SET lidar_pc_token = 'abcd'",
+        "word": "UPDATE ego_pose SET x = 'somewhere'",
+        "hole": "DELETE FROM ego_pose WHERE rowid % 7 = 0",
+        "kind": "UPDATE category SET name = 'spaceship' WHERE name = 'vehicle'",
+    }
+    for name, change in changes.items():
+        path = make_log(tmp_path / "db" / f"{name}.db", [(1000, KIND)], box_step=50, goals=name != "hole")
+        with sqlite3.connect(path) as connection:
+            connection.executescript(change)
+        connection.close()
+    wanted = tmp_path / "all.yaml"
+    wanted.write_text(f"scenario_types: [{KIND}]\n")
+    card = convert(NUPLAN, Options(db=tmp_path / "db", maps=data / "maps", filter=wanted), tmp_path / "store")
+    reasons = {name: card["failed"].get(name) or card["failed"][frame_token(name, 1000)] for name in changes}
+    assert "no blob" in reasons["text"]
+    assert "no number" in reasons["word"]
+    assert "has no ego pose" in reasons["hole"]
+    assert "spaceship" in reasons["kind"]
+
+
 @pytest.mark.parametrize(
     ("layer", "row", "sentence"),
     [

@@ -110,11 +110,10 @@ class LogDb:
             f"SELECT f.token, f.timestamp, f.scene_token, MAX(t.type) FROM {FRAMES_OF_LIDAR} "
             f"{join} scenario_tag AS t ON t.lidar_pc_token = f.token {where} GROUP BY f.token ORDER BY f.timestamp"
         )
-        return [
-            Pick(token.hex(), kind or UNTAGGED, time_us, self.path, city)
-            for token, time_us, scene, kind in self.rows(query, tuple(types or ()))
-            if scene in usable
-        ]
+        found = [row for row in self.rows(query, tuple(types or ())) if row[2] in usable]
+        if not all(isinstance(token, bytes) and isinstance(time_us, int) for token, time_us, _, _ in found):
+            raise SourceError(f"{self.path}: lidar_pc holds a token that is no blob or a time that is no integer")
+        return [Pick(token.hex(), kind or UNTAGGED, time_us, self.path, city) for token, time_us, _, kind in found]
 
     def frames(self, first_us: int, last_us: int) -> Frames:
         """All frames between two times, both included. The time of the ego is that of the lidar."""
@@ -185,7 +184,7 @@ class LogDb:
         found = self.rows(query, (bytes.fromhex(token),))
         if not found:
             raise SourceError(f"{self.path}: frame {token} belongs to no scene")
-        route = tuple(block for block in re.split(r"[\s,]+", found[0][0] or "") if block)
+        route = tuple(block for block in re.split(r"[\s,]+", str(found[0][0] or "")) if block)
         if found[0][1] is None:
             return route, None
         pose = self._floats([found[0][1:]], 6, "ego_pose")

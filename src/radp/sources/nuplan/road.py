@@ -127,7 +127,7 @@ def _first_rows(keys: list[str | None]) -> dict[str, int]:
 
 
 def _is_whole(row: LaneRow, gaps: list[Gap]) -> bool:
-    usable = [_is_usable(shape) for shape in row.shapes]
+    usable = [_is_area(row.shapes[0]), *(_is_usable(shape) for shape in row.shapes[1:])]
     if all(usable) and row.group is not None:
         return True
     what = "roadblock" if all(usable) else PARTS[usable.index(False)]
@@ -141,6 +141,10 @@ def _is_usable(shape: shapely.Geometry | None) -> bool:
         return False
     points = shapely.get_coordinates(shape)
     return len(points) >= 2 and bool(np.isfinite(points).all())
+
+
+def _is_area(shape: shapely.Geometry | None) -> bool:
+    return _is_usable(shape) and bool(rings_of(shape))
 
 
 def _along(row: LaneRow, part: int) -> np.ndarray:
@@ -205,9 +209,9 @@ def _roadblocks(layers: dict[str, Layer], rows: list[LaneRow], gaps: list[Gap]) 
     for i, (key, is_connector) in enumerate(names):
         layer = layers["lane_group_connectors" if is_connector else "lane_groups_polygons"]
         shape = layer.geometry[layer.row[key]] if key in layer.row else None
-        if key in layer.row and not _is_usable(shape):
+        if key in layer.row and not _is_area(shape):
             gaps.append(Gap(f"roadblock {key} has no usable polygon", members[i][0]))
-        shapes.append(shape if _is_usable(shape) else shapely.union_all(shapely.make_valid(np.array(members[i]))))
+        shapes.append(shape if _is_area(shape) else shapely.union_all(shapely.make_valid(np.array(members[i]))))
     return Areas(_unique(names), Polygons.from_rings([rings_of(shape) for shape in shapes])), roadblock
 
 
@@ -216,7 +220,7 @@ def _areas(layers: list[Layer], gaps: list[Gap]) -> Areas:
     ids, rings = [], []
     for layer in layers:
         for key, shape in zip(layer.ids, layer.geometry):
-            if _is_usable(shape):
+            if _is_area(shape):
                 ids.append(key)
                 rings.append(rings_of(shape))
             else:

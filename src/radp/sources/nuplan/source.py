@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, require
 from radp.scenario import Scenario
 from radp.sources.convert import Options, Refused, SourceError
 from radp.sources.nuplan.filter import ScenarioFilter, read_filter
@@ -47,6 +47,8 @@ class NuPlan:
                 raise BadInput(f"{folder} does not exist")
         if not find_logs(db):
             raise BadInput(f"{db} holds no .db files")
+        for module in ("pyogrio", "pyproj"):
+            require(module, "nuplan")  # said once, not in every row of the ledger
         wanted = read_filter(options.filter) if options.filter is not None else DEFAULT_FILTER
         return items_of(select(db, wanted), db, maps, options.filter)
 

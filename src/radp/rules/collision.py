@@ -21,6 +21,7 @@ ACTIVE_DISTANCE = 20.0  # m
 RISK_TTC = 4.0  # s
 ALPHA = 8.0  # sharpness of the softmax over the active terms
 MIN_GATE = 0.01  # below this a term is not active
+AMPLE = 1.2  # m of clearance beyond the required one: the gate is then below MIN_GATE
 _NEAR_WIDTH, _TTC_WIDTH, _CLOSING_WIDTH, _DEFICIT_WIDTH = 0.25, 0.5, 1.0, 0.25  # m, s, m/s, m: softness of the gate
 
 
@@ -46,17 +47,9 @@ class Collision(Rule):
         return self.agent_terms(trajectory, context).sum((1, 2))
 
     def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor:
-        """(B, H, N) weighted terms, whose sum is the cost; the gate and the weights carry no gradient.
-
-        Most pairs that are near have weight 0: only the others are measured once more, with a gradient.
-        """
-        with torch.no_grad():
-            pairs = self.pairs(trajectory, context)
-            weight = self._weights(pairs, trajectory, context)
-            active = weight > 0
-            where = pairs.scene[active], pairs.step[active], pairs.agent[active]
-            weight = weight[active]
-        pairs = self._measure(*_boxes_over_time(trajectory, context), context, *where)
+        """(B, H, N) weighted terms, whose sum is the cost; the gate and the weights carry no gradient."""
+        pairs = self.pairs(trajectory, context)
+        weight = self._weights(pairs, trajectory, context)
         value = weight * penalty(pairs.violation, self.scale)
         shape = (*trajectory.shape[:2], context.agents.shape[1])
         return trajectory.new_zeros(shape).index_put((pairs.scene, pairs.step, pairs.agent), value)
@@ -69,20 +62,9 @@ class Collision(Rule):
         return depth.index_put((pairs.scene, pairs.step, pairs.agent), -pairs.separation).amax(-1)
 
     def pairs(self, trajectory: Tensor, context: RuleContext) -> Pairs:
-        """Candidates by centre distance, then separation and closing speed of these only. Differentiable values."""
+        """Candidates by their centres, then separation and closing speed of these only. Differentiable values."""
         ego, agents = _boxes_over_time(trajectory, context)
-        steps = trajectory.shape[1] + 1
-        with torch.no_grad():
-            gap = _centre_gap(ego, agents)
-            reach = (EGO_LENGTH**2 + EGO_WIDTH**2) ** 0.5 / 2 + context.agent_size.norm(dim=-1).to(gap) / 2
-            near = (gap - reach[:, None, :] <= ACTIVE_DISTANCE) & context.agent_valid[:, :, 1:steps].transpose(1, 2)
-            where = near.nonzero(as_tuple=True)
-        return self._measure(ego, agents, context, *where)
-
-    def _measure(
-        self, ego: Tensor, agents: Tensor, context: RuleContext, scene: Tensor, step: Tensor, agent: Tensor
-    ) -> Pairs:
-        """Separation, closing speed and missing clearance of the pairs (Q,)."""
+        scene, step, agent = _candidates(ego, agents, context)
         mine, before = ego[scene, step + 1], ego[scene, step]
         other, other_before = agents[scene, agent, step + 1], agents[scene, agent, step]
         size = context.agent_size.to(ego.dtype)[scene, agent]
@@ -127,6 +109,19 @@ def _boxes_over_time(trajectory: Tensor, context: RuleContext) -> tuple[Tensor, 
     return shift_forward(poses, REAR_TO_CENTER), context.agents[:, :, : states.shape[1]].to(trajectory.dtype)
 
 
-def _centre_gap(ego: Tensor, agents: Tensor) -> Tensor:
-    """(B, H, N) distance of the centres at each future step."""
-    return (ego[:, 1:, None, :2] - agents[:, :, 1:, :2].transpose(1, 2)).norm(dim=-1)
+@torch.no_grad()
+def _candidates(ego: Tensor, agents: Tensor, context: RuleContext) -> tuple[Tensor, ...]:
+    """Scene, step and object (Q,) of all pairs that can have a weight: a wide net of centres, without any boxes.
+
+    Along the best of an ego's axes the centres are at least gap / sqrt(2) apart, so boxes are separated by at least
+    that minus both half diagonals; pairs whose clearance is then ample have a gate of 0.
+    """
+    steps = ego.shape[1]
+    apart = agents.transpose(1, 2)[..., :2] - ego[:, :, None, :2]  # (B, H + 1, N, 2)
+    gap = apart[:, 1:].square().sum(-1).sqrt()
+    closing = -(torch.diff(apart, dim=1) * apart[:, 1:]).sum(-1) / (STEP * gap.clamp(min=1e-6))
+    closing = (1.001 * closing + 0.01).clamp(min=0)  # a little wide: the exact one is computed another way
+    reach = (EGO_LENGTH**2 + EGO_WIDTH**2) ** 0.5 / 2 + context.agent_size.norm(dim=-1).to(gap)[:, None] / 2
+    short = CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING) - (gap / 2**0.5 - reach) > -AMPLE
+    near = short & (gap - reach <= ACTIVE_DISTANCE)
+    return (near & context.agent_valid[:, :, 1:steps].transpose(1, 2)).nonzero(as_tuple=True)

@@ -10,7 +10,7 @@ from radp.geometry.frames import heading_vector
 from radp.model.config import ModelConfig
 from radp.model.network import build_model
 from radp.rules import RuleContext, rule_costs
-from radp.training.align import AlignBatch, AlignConfig, AlignTask
+from radp.training.align import AlignBatch, AlignConfig, AlignTask, trained_in_words
 from tests.made_scenes import made_scene
 
 SIZES = {"agents": 20, "lanes": 40, "route_lanes": 12}
@@ -64,6 +64,7 @@ def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
 def test_only_the_adapters_learn_and_every_part_is_recorded(task):
     trained = [name for name, p in task.model.named_parameters() if p.requires_grad]
     assert len(trained) == 24 and all("lora" in name for name in trained)
+    assert "24 tensors" in trained_in_words(task.model) and "12 linear layers" in trained_in_words(task.model)
     scene = task.samples.scene
     loss, parts = task.loss(task.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
     loss.backward()
@@ -71,7 +72,7 @@ def test_only_the_adapters_learn_and_every_part_is_recorded(task):
         assert (parameter.grad is not None) == parameter.requires_grad, name
     for rule in task.rules:
         assert {f"cost/{rule.name}", f"scale/{rule.name}", f"normalised/{rule.name}"} <= parts.keys()
-    assert float(loss) == pytest.approx(parts["diffusion"] + parts["rules"], rel=1e-5)
+    assert loss.item() == pytest.approx(parts["diffusion"] + parts["rules"], rel=1e-5)
     assert 0 <= parts["pull/share_of_rules"] <= 1
 
 
@@ -79,5 +80,5 @@ def test_without_rules_the_loss_is_the_diffusion_loss(task):
     scene = task.samples.scene
     plain = AlignTask(AlignConfig(rules=False), task.base.__class__(task.base.config), OneScene(scene), OneScene(scene))
     loss, parts = plain.loss(plain.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
-    assert float(loss) == pytest.approx(parts["neighbour"] + 2.0 * parts["ego"], rel=1e-5)
+    assert loss.item() == pytest.approx(parts["neighbour"] + 2.0 * parts["ego"], rel=1e-5)
     assert "rules" not in parts

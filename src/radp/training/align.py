@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +132,15 @@ class AlignTask:
         return self.watch.validate(self.base, step)
 
 
+def trained_in_words(model: nn.Module) -> str:
+    """What learns and what does not."""
+    learns = [(name, p.numel()) for name, p in model.named_parameters() if p.requires_grad]
+    layers = {name.split(".lora_")[0] for name, _ in learns}
+    frozen = sum(p.numel() for p in model.parameters() if not p.requires_grad)
+    count = sum(size for _, size in learns)
+    return f"training {len(learns)} tensors ({count:,} values) on {len(layers)} linear layers; {frozen:,} values frozen"
+
+
 def train_align(
     config: AlignConfig,
     folder: RunFolder,
@@ -143,6 +153,7 @@ def train_align(
 ) -> Path:
     """Train the adapters, or go on, and write them to FOLDER/adapter in PEFT's own format; returns that path."""
     task = AlignTask(config, base, samples, rule_samples, validation, scenarios)
+    print(trained_in_words(task.model), file=sys.stderr)
     model = fit(task, config.loop, folder, stop_after)
     target = folder.path / "adapter"
     if not is_main_process():

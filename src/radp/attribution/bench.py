@@ -41,7 +41,7 @@ def bench_attribution(
         if planner is not None:
             return {**_table(load_learned(planner), rounds, states), **_conditions(threads)}
         name = next((name for name in FAVOURITES if name in list_models()), None)
-        full = DiffusionPlanner(build_model(ModelConfig.preset(FULL_SIZE)), f"{FULL_SIZE}, random weights")
+        full = DiffusionPlanner(build_model(FULL_SIZE, seed=0), f"{FULL_SIZE}, random weights")
         large = _table(full, rounds, states)
         if name is None:
             return {**large, **_conditions(threads)}

@@ -56,6 +56,7 @@ VERBS = (
     Verb("train base", "train:train_base", "Train a diffusion planner from scratch."),
     Verb("train align", "train:train_align", "Align a planner with the driving rules (LoRA)."),
     Verb("train head", "train:train_head", "Train the head that tells rule pressures online."),
+    Verb("train curves", "curves:curves", "Draw the loss of training runs."),
     Verb("calibrate", "cache:calibrate", "Fit the usual gradient of each rule."),
     Verb("cache", "cache:cache", "Keep planner states and teacher pressures for the head."),
     Verb("simulate", "simulate:simulate", "Drive scenarios in closed loop."),

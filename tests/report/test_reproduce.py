@@ -12,7 +12,7 @@ from radp.evaluation.intervals import Estimate
 from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
 from radp.report.document import Section, write_report
-from radp.report.reproduction import Stage, default_setup, run_stages, spread
+from radp.report.reproduction import default_setup, run_stages, spread
 from radp.report.result_tables import ablation_table, direction, nonreactive_table, overview_table, performance_table
 from radp.report.table import Table, difference, interval, percent
 from radp.runs.errors import BadInput
@@ -86,7 +86,7 @@ def test_stages_go_on_when_one_is_refused():
     class Work:
         missing: list[str] = []  # noqa: RUF012
 
-    run_stages(Work(), [Stage("a", 1.0, refuse), Stage("b", 1.0, lambda: done.append(1))], said.append)
+    run_stages(Work(), {"a": refuse, "b": lambda: done.append(1)}, said.append)
     assert done == [1] and Work.missing == ["a: no model"] and "[2/2] b" in said[-1]
 
 
@@ -100,7 +100,7 @@ def test_scenarios_are_spread_over_the_split(tmp_path):
 
 def test_quick_takes_few_scenarios_and_says_so():
     setup = default_setup(True, ["sumo14-val"])
-    assert setup.scenarios == 4 and "ONLY 4 SCENARIOS" in setup.scope()
+    assert setup.scenarios == 5 and "ONLY 5 SCENARIOS" in setup.scope()
     assert default_setup(False, ["sumo14-val"]).scope() == "Scenarios: all of each split."
 
 

@@ -83,7 +83,7 @@ def save(figure: Figure, folder: Path, name: str) -> None:
         )
 
 
-def case_study(pair: Pair, folder: Path, name: str, why: str) -> Picture | None:
+def case_study(pair: Pair, folder: Path, name: str, why: str, calibrated: bool = True) -> Picture | None:
     """Pressures of ours over time; clearance and TTC to the front; signed clearance to the border of the corridor."""
     from matplotlib.figure import Figure
 
@@ -94,7 +94,7 @@ def case_study(pair: Pair, folder: Path, name: str, why: str) -> Picture | None:
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(1.75, 1))
     left, upper, lower = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
-    _pressures(left, pair.ours, told[source], source)
+    _pressures(left, pair.ours, told[source], source, calibrated)
     _front(upper, pair.ours, pair.ours_score)
     _corridor(lower, pair.ours, pair.ours_score)
     save(figure, folder, name)
@@ -117,13 +117,17 @@ def _plain(ax: Axes, title: str) -> None:
     ax.grid(color="#e5e5e5", lw=0.6)
 
 
-def _pressures(ax: Axes, rollout: Rollout, pressure: np.ndarray, source: str) -> None:
+def _pressures(ax: Axes, rollout: Rollout, pressure: np.ndarray, source: str, calibrated: bool) -> None:
+    """Without a calibration rules have no common scale: each is then shown as a share of its own highest value."""
+    if not calibrated:
+        pressure = pressure / np.maximum(pressure.max(0), 1e-9)
     seconds = _seconds(rollout, len(pressure))
     for rule, values in zip(rollout.rules, pressure.T):
         color, dashes = LOOKS.get(rule, ("#777777", "-"))
         ax.plot(seconds, values, color=color, ls=dashes, lw=1.7, label=rule)
     ax.set_xlabel("time [s]", fontsize=8)
-    ax.set_ylabel(f"rule pressure A ({source})", fontsize=8)
+    scale = "rule pressure A" if calibrated else "not calibrated: share of its own highest"
+    ax.set_ylabel(f"{scale} ({source})", fontsize=8)
     ax.set_xlim(0, seconds[-1])
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=8, ncols=3, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), handlelength=3.2)
@@ -241,7 +245,7 @@ def _key(figure: Figure, others: str) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
 
 
-def draw_figures(pairs: Sequence[Pair], folder: Path) -> list[Picture]:
+def draw_figures(pairs: Sequence[Pair], folder: Path, calibrated: bool = True) -> list[Picture]:
     """Case study and matched frames of the largest improvement and regression; strips of contacts that only one has."""
     ordered = sorted(pairs, key=lambda pair: (-pair.gain, pair.scenario.token))
     pictures: list[Picture | None] = []
@@ -251,7 +255,10 @@ def draw_figures(pairs: Sequence[Pair], folder: Path) -> list[Picture]:
         (ordered[0], "improvement", _best(ordered[0])),
         (ordered[-1], "regression", _worst(ordered[-1])),
     ):
-        pictures += [case_study(pair, folder, f"case-{name}", why), matched_frames(pair, folder, f"frames-{name}", why)]
+        pictures += [
+            case_study(pair, folder, f"case-{name}", why, calibrated),
+            matched_frames(pair, folder, f"frames-{name}", why),
+        ]
     avoided = [p for p in ordered if _at_fault(p.base_score) and not _at_fault(p.ours_score)]
     caused = [p.turned() for p in reversed(ordered) if _at_fault(p.ours_score) and not _at_fault(p.base_score)]
     for k, pair in enumerate(avoided[:2]):

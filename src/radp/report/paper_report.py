@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from radp.attribution.online import calibration_of
 from radp.evaluation.alignment import Aligned, align, cross_table
 from radp.evaluation.drives import PRESSURES, Drives, read_drives
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
@@ -13,16 +15,7 @@ from radp.report.alignment_tables import cross_as_table, endpoint_table, rival_t
 from radp.report.document import Picture, Section, write_report
 from radp.report.figures import Pair, draw_figures
 from radp.report.intervention_table import intervention_table
-from radp.report.reproduction import (
-    LATENCY_COST,
-    OTHERS,
-    TAUGHT_COST,
-    Reproduction,
-    Setup,
-    Stage,
-    drive_stages,
-    run_stages,
-)
+from radp.report.reproduction import OTHERS, Reproduction, Setup, run_drives, run_stages
 from radp.report.result_tables import (
     ablation_table,
     direction_table,
@@ -52,17 +45,15 @@ class PaperReport:
         self.latency: dict[str, object] = {}
         self.pictures: list[Picture] = []
 
-    def stages(self) -> list[Stage]:
-        """Everything after the drives, with rough costs."""
-        count = self.setup.scenarios or 100
-        found = [
-            Stage(f"alignment on {Path(s).name}", 0.05 * count, lambda s=s: self.align(s)) for s in self.setup.splits
-        ]
-        found.append(Stage("latency", LATENCY_COST, self.measure_latency))
-        drives = 2 * (len(self.setup.intervention) or 6) * (self.setup.intervention_limit or count)
-        found.append(Stage("intervention", 0.7 * TAUGHT_COST * drives, self.intervene))
-        found.append(Stage("figures", 1.0, self.draw))
-        return found
+    def stages(self) -> dict[str, Callable[[], None]]:
+        """Everything in order, by name."""
+        return {
+            "drives": lambda: run_drives(self.work),
+            **{f"alignment on {Path(split).name}": partial(self.align, split) for split in self.setup.splits},
+            "latency": self.measure_latency,
+            "intervention": self.intervene,
+            "figures": self.draw,
+        }
 
     def align(self, split: str) -> None:
         name = Path(split).name
@@ -88,7 +79,8 @@ class PaperReport:
             self.work.runs[split, "reactive", Path(name).name] for name in (self.work.shown_against, self.setup.ours)
         )
         pairs = [Pair.of(a, b) for a, b in zip(base.rollouts(), ours.rollouts()) if not (a.failure or b.failure)]
-        self.pictures = draw_figures(pairs, self.work.folder.path / "figures")
+        calibrated = calibration_of(None, self.setup.ours) is not None
+        self.pictures = draw_figures(pairs, self.work.folder.path / "figures", calibrated)
 
     def sections(self) -> list[Section]:
         """In the order of the paper."""
@@ -147,7 +139,7 @@ def reproduce_paper(setup: Setup, out: Path, workers: int, say: Callable[[str], 
     """Everything, or what is missing of it, and then the report: paths of REPORT.md and report.html."""
     work = Reproduction.open(setup, out, workers)
     report = PaperReport(work)
-    run_stages(work, [*drive_stages(work), *report.stages()], say)
+    run_stages(work, report.stages(), say)
     lead = [
         f"radp {__version__}, seed {setup.seed}. Base: {report.base}. Ours: {report.ours}. {report.scope}",
         "Every table stands beside the paper's own numbers. Theirs are from nuPlan with full-size models, ours from "

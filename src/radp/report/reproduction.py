@@ -9,16 +9,16 @@ results/...          figures that took long to measure
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from radp.evaluation.closed_loop import Run, run_simulation, summarise_run
+from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.planners import Row, read_values
-from radp.runs import RunFolder
+from radp.runs import RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.runs.progress import clock
 from radp.scenario.shards import MANIFEST
@@ -29,11 +29,9 @@ COMMAND = "reproduce"
 BASE, OURS = "diffusion-planner-mini", "radp-mini"
 SPLITS = ("sumo14-val", "sumo14-random", "sumo14-hard")
 OTHERS = ("log_replay", "constant_velocity", "idm", "pdm_closed")
-QUICK_SCENARIOS = 4  # of each split
+QUICK_SCENARIOS = 5  # of each split
 QUICK_STATES, STATES = 50, 500  # for the latency of head and teacher
-# What a drive costs, in drives of the learned planner: only the estimate of the time left depends on it.
-COST = {"log_replay": 0.1, "constant_velocity": 0.1, "idm": 0.2, "pdm_closed": 1.0}
-TAUGHT_COST, GUIDED_COST, LATENCY_COST = 2.0, 1.6, 4.0
+COST = {"log_replay": 0.1, "constant_velocity": 0.1, "idm": 0.2, "pdm_closed": 0.9}  # in drives of a learned planner
 
 
 @dataclass(frozen=True)
@@ -83,15 +81,6 @@ def default_setup(
     return Setup(base, ours, chosen, count, intervention=("collision",), intervention_limit=count, states=QUICK_STATES)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """One piece of the work; `cost` in drives of the learned planner."""
-
-    words: str
-    cost: float
-    work: Callable[[], Any]
-
-
 @dataclass
 class Reproduction:
     """The folder, and what has been found so far."""
@@ -114,20 +103,11 @@ class Reproduction:
             return split
         return str(spread(split, self.setup.scenarios, self.folder.path / "splits" / Path(split).name))
 
-    def drive(
-        self, planner: str, split: str, agents: str = "reactive", taught: bool = False, plans: bool = False
-    ) -> Run:
-        """Drive and score, or take what is there."""
-        name = Path(split).name
-        folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{'-taught' if taught else ''}"
-        run = run_simulation(
-            planner, self.scenarios(split), folder, agents, workers=self.workers, seed=self.setup.seed,
-            keep_plans=plans or taught, attribution="teacher" if taught else "own",
-        )  # fmt: skip
-        if not folder.joinpath("summary.json").exists():
-            summarise_run(run)
-        self.runs[name, agents, Path(planner).name] = run
-        return run
+    def drive(self, planner: str, split: str, agents: str = "reactive", **options: bool) -> Drive:
+        """A drive of this reproduction, with its place."""
+        name, end = Path(split).name, "-taught" if options.get("taught") else ""
+        folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{end}"
+        return Drive(planner, name, self.scenarios(split), str(folder), agents, seed=self.setup.seed, **options)
 
     def rows(self, agents: str, planners: Sequence[str], splits: Sequence[str] | None = None) -> list[Row]:
         """Values of what was driven, by split in the order of the planners."""
@@ -170,41 +150,68 @@ def spread(split: str, count: int, out: Path) -> Path:
     return out
 
 
-def drive_stages(work: Reproduction) -> list[Stage]:
-    """All drives: ours with the teacher beside it, which changes no trajectory."""
-    setup, stages = work.setup, []
-    base, ours, same = setup.base, setup.ours, setup.base == setup.ours
+@dataclass(frozen=True)
+class Drive:
+    """One planner on one split; `scenarios` is the split itself or the store with some of it."""
 
-    def add(planner: str, split: str, agents: str = "reactive", taught: bool = False, plans: bool = False) -> None:
-        count = len(open_split(split)) if setup.scenarios is None else setup.scenarios
-        factor = COST.get(planner, 1.0) * (TAUGHT_COST if taught else 1.0) * (GUIDED_COST if "+" in planner else 1.0)
-        words = f"{planner} on {Path(split).name}, {agents}{', teacher beside it' if taught else ''}"
-        stages.append(Stage(words, factor * count, lambda: work.drive(planner, split, agents, taught, plans)))
+    planner: str
+    split: str
+    scenarios: str
+    folder: str
+    agents: str = "reactive"
+    taught: bool = False  # with the teacher beside it, which changes no trajectory
+    plans: bool = False
+    seed: int = 0
 
+    @property
+    def words(self) -> str:
+        return f"{self.planner} on {self.split}, {self.agents}"
+
+    def run(self) -> None:
+        """Drive and score, or finish what is there."""
+        run = run_simulation(
+            self.planner, self.scenarios, self.folder, self.agents, seed=self.seed,
+            keep_plans=self.plans or self.taught, attribution="teacher" if self.taught else "own",
+        )  # fmt: skip
+        if not Path(self.folder, SUMMARY).exists():
+            summarise_run(run)
+
+
+def all_drives(work: Reproduction) -> list[Drive]:
+    """Ours with the teacher, the base, others, non-reactive traffic, the variants of the ablation; long ones first."""
+    setup, found = work.setup, []
+    base, ours = setup.base, setup.ours
     for split in setup.splits:
-        add(ours, split, taught=True)
-        if not same:
-            add(base, split, plans=split == work.hardest)
-        for planner in OTHERS:
-            add(planner, split, plans=planner == work.shown_against and split == work.hardest)
-        for planner in dict.fromkeys((base, ours)):
-            add(planner, split, "nonreactive")
-    for planner in setup.ablation.values():
-        if planner and planner != ours:
-            add(planner, work.hardest)
-    return stages
+        last = split == work.hardest
+        found.append(work.drive(ours, split, taught=True))
+        if base != ours:
+            found.append(work.drive(base, split, plans=last))
+        found += [work.drive(planner, split, "nonreactive") for planner in dict.fromkeys((base, ours))]
+        if last:
+            variants = [name for name in setup.ablation.values() if name and name not in (base, ours)]
+            found += [work.drive(planner, split) for planner in variants]
+        found += [work.drive(p, split, plans=last and p == work.shown_against) for p in OTHERS if p not in (base, ours)]
+    return sorted(found, key=lambda drive: -COST.get(drive.planner, 1.0))
 
 
-def run_stages(work: Reproduction, stages: Sequence[Stage], say: Callable[[str], None]) -> None:
-    """One after the other, with an estimate of the time left from the cost of what is done."""
-    begin, done, total = time.monotonic(), 0.0, sum(stage.cost for stage in stages)
-    for i, stage in enumerate(stages):
-        passed = time.monotonic() - begin
-        left = f", about {clock(passed / done * (total - done))} left" if done and passed > 1 else ""
-        say(f"[{i + 1}/{len(stages)}] {stage.words} ({clock(passed)} so far{left})")
+def run_drives(work: Reproduction) -> None:
+    """All drives, several at a time: each process loads planners and compiled kernels once."""
+    drives = all_drives(work)
+    outcome = parallel_map(Drive.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven")
+    work.missing += [f"{failure.piece}: {failure.reason}" for failure in outcome.failures]
+    for i in outcome.results:
+        drive = drives[i]
+        work.runs[drive.split, drive.agents, Path(drive.planner).name] = Run.open(drive.folder)
+
+
+def run_stages(work: Reproduction, stages: Mapping[str, Callable[[], None]], say: Callable[[str], None]) -> None:
+    """One after the other; what is refused is noted and left out."""
+    begin = time.monotonic()
+    for i, (words, stage) in enumerate(stages.items()):
+        say(f"[{i + 1}/{len(stages)}] {words} ({clock(time.monotonic() - begin)} so far)")
         try:
-            stage.work()
-        except BadInput as error:
-            work.missing.append(f"{stage.words}: {error}")
-            say(f"  left out: {error}")
-        done += stage.cost
+            stage()
+        except (BadInput, KeyError) as error:
+            reason = str(error) if isinstance(error, BadInput) else f"there is no run of {error}"
+            work.missing.append(f"{words}: {reason}")
+            say(f"  left out: {reason}")

@@ -73,6 +73,9 @@ def draw_moment(
     ego = corners(pose, np.array([PACIFICA.length]), np.array([PACIFICA.width]))
     edge, width = (ALARM, 2.4) if alarm else (INK, 1.2)
     ax.add_collection(PolyCollection(ego, facecolors=EGO, edgecolors=edge, linewidths=width, zorder=7))
+    for i in hit:  # a ring, for eyes and printers that do not see red
+        middle = (tracks.state[i, frame, :2] + centers[frame]) / 2
+        ax.scatter(*middle, s=1500, facecolors="none", edgecolors=ALARM, linewidths=1.8, zorder=8)
     view.put(ax)
 
 

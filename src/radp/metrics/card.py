@@ -45,6 +45,7 @@ def score_card(score: ScenarioScore) -> dict[str, Any]:
         "agents": score.agent_mode,
         "seed": score.seed,
         "score": score.score,
+        "seconds": _time(details, len(details.time_us) - 1) if details else None,
         "failure": score.failure,
         "metrics": {
             name: {
@@ -200,6 +201,8 @@ _MOMENTS = {
 def card_text(card: dict[str, Any]) -> str:
     """The card for people: what cost something first, then what was kept and how closely."""
     head = f"{card['token']}  {card['kind']}  ({card['planner']}, {card['agents']})  score {card['score']:.4f}"
+    if card.get("seconds") is not None:
+        head += f"  {card['seconds']:.1f} s"
     if card["failure"] is not None:
         return f"{head}\n  the planner failed: {card['failure']}"
     rows = sorted(card["metrics"].items(), key=lambda row: -row[1]["cost"])

@@ -41,7 +41,9 @@ def _group(cards: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
     score = columns.pop("score")
     failed = sum(card["failure"] is not None for card in cards)
-    return {"scenarios": len(cards), "failed": failed, "score": score, "metrics": columns}
+    lengths = [card["seconds"] for card in cards if card.get("seconds") is not None]
+    seconds = {"least": min(lengths), "most": max(lengths)} if lengths else None
+    return {"scenarios": len(cards), "failed": failed, "seconds": seconds, "score": score, "metrics": columns}
 
 
 def _value(card: dict[str, Any], name: str) -> float:
@@ -85,7 +87,9 @@ def bootstrap_interval(
 
 def summary_text(summary: dict[str, Any]) -> str:
     """The summary for people, times 100 as published numbers are."""
-    lines = [f"{summary['scenarios']} drives, {summary['failed']} failed; 95% intervals over scenarios; x100"]
+    long = summary["seconds"]
+    length = f" {long['least']:.1f} to {long['most']:.1f} s long;" if long else ""
+    lines = [f"{summary['scenarios']} drives, {summary['failed']} failed;{length} 95% intervals over scenarios; x100"]
     lines.append(f"  {'score':<36} {_interval_text(summary['score'])}")
     lines += [f"  {name:<36} {_interval_text(figures)}" for name, figures in summary["metrics"].items()]
     if len(summary["kinds"]) > 1:

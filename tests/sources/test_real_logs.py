@@ -6,6 +6,7 @@ import importlib.util
 import json
 import pickle
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -46,7 +47,7 @@ def check(scenario: Scenario) -> None:
     sides = [left_of(road.centerlines[i], road.left[i], road.right[i]) for i in range(len(road))]
     assert np.mean(sides) > 0.99
     blocks = [road.roadblocks.index[name] for name in scenario.route]
-    linked = [b in road.roadblock_successors[a] for a, b in zip(blocks, blocks[1:])]
+    linked = [b in road.roadblock_successors[a] for a, b in pairwise(blocks)]
     assert not linked or np.mean(linked) >= 0.5  # lane changes may step from block to block
     speed = np.hypot(*np.diff(scenario.ego[:, :2], axis=0).T) / 0.1
     assert np.abs(speed - np.hypot(scenario.ego[1:, 3], scenario.ego[1:, 4])).mean() < 1.0

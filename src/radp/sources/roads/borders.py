@@ -95,7 +95,7 @@ def borders_of(sides: Sides, lane: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def surface_of(sides: Sides, lane: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Ring of all that lies between the first road edges on both sides of a lane, at least the lane itself."""
+    """Ring of all that lies between the first road edges on both sides of a lane; the lane where there is no edge."""
     rows = slice(sides.first[lane], sides.first[lane + 1])
     center, rims = sides.points[rows], []
     for side, border in enumerate((left, right)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from radp.geometry.lines import arc_length, resample
+from radp.geometry.lines import arc_length, resample, tangents
 from radp.geometry.ragged import Polygons, Ragged
 from radp.scenario import NO_AREAS, Areas, RoadMap
 from radp.sources.roads.borders import SPACING, Sides, borders_of, look_aside, neighbors_by_sight, surface_of
@@ -86,8 +86,15 @@ def _lay_out(lane: LaneDraft, sides: Sides, index: int) -> Triple:
     if lane.left is not None and lane.right is not None:
         longest = max(arc_length(line)[-1] for line in (lane.center, lane.left, lane.right))
         count = max(2, round(longest / SPACING) + 1)
-        return resample(lane.center, SPACING, count), resample(lane.left, 1, count), resample(lane.right, 1, count)
+        center, left, right = (resample(line, SPACING, count) for line in (lane.center, lane.left, lane.right))
+        return (center, left, right) if _is_left(center, left) else (center, right, left)
     return borders_of(sides, index)
+
+
+def _is_left(center: np.ndarray, border: np.ndarray) -> bool:
+    """Whether a border lies to the left of most of its lane; some sources name a few the wrong way round."""
+    along, aside = tangents(center), border - center
+    return bool((along[:, 0] * aside[:, 1] - along[:, 1] * aside[:, 0] > 0).mean() >= 0.5)
 
 
 def _successors(lanes: Sequence[LaneDraft], centers: Sequence[np.ndarray], rebuilt: list[str]) -> list[list[int]]:
@@ -195,15 +202,19 @@ def _drivable(
     rebuilt.append("drivable area")
     surfaces = []
     for i, (center, left, right) in enumerate(triples):
-        if len(center) == sides.first[i + 1] - sides.first[i]:
-            surfaces.append(surface_of(sides, i, left, right))
-    return _areas("drivable", _merged([*rings, *surfaces, *draft.surfaces]))
+        seen = len(center) == sides.first[i + 1] - sides.first[i]
+        surfaces.append(surface_of(sides, i, left, right) if seen else rings[i])
+    return _areas("drivable", _merged([*surfaces, *draft.surfaces]))
 
 
 def _merged(rings: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
     """Areas of the union of rings: exterior and holes."""
-    shapes = [shapely.make_valid(shapely.Polygon(ring)) for ring in rings if len(ring) >= 3]
-    union = shapely.union_all([shape.buffer(SMOOTH) for shape in shapes]).buffer(-SMOOTH).simplify(SMOOTH)
+    shapes = np.array([shapely.Polygon(ring) for ring in rings if len(ring) >= 3], dtype=object)
+    if not len(shapes):
+        return []
+    shapes = shapely.make_valid(shapely.simplify(shapes, SMOOTH))
+    union = shapely.union_all(shapely.buffer(shapes, SMOOTH, quad_segs=1, join_style="mitre"))
+    union = union.buffer(-SMOOTH, quad_segs=1, join_style="mitre").simplify(SMOOTH)
     parts = [part for part in shapely.get_parts(union) if part.geom_type == "Polygon" and part.area > 1.0]
     return [[np.asarray(ring.coords) for ring in (part.exterior, *part.interiors)] for part in parts]
 

@@ -150,7 +150,7 @@ def test_pressures_of_every_step_are_written(planner_type: Any, scenario: Scenar
     planner.initialize(stand_ins.initialization(scenario))
     for step in range(3):
         planner.compute_trajectory(stand_ins.planner_input(scenario, step))
-    (file,) = (tmp_path / "pressures").glob("*.jsonl")
+    (file,) = (tmp_path / "pressures" / "radp_constant_velocity").glob("*.jsonl")
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert [row["step"] for row in rows] == [0, 1, 2]
     assert all(row["exact"] and all(value >= 0.0 for value in row["exact"].values()) for row in rows)

@@ -116,7 +116,7 @@ def planner_class() -> type:
             ego = current_input.history.ego_states[-1]
             poses, times_us = world_poses(plan, (ego.rear_axle.x, ego.rear_axle.y, ego.rear_axle.heading))
             if self._log is not None:
-                write_pressures(self._log, observation.scenarios[0].token, current_input.iteration, plan)
+                write_pressures(self._log / self.name(), observation.scenarios[0].token, current_input.iteration, plan)
             return trajectory_of(devkit, ego, poses, times_us)
 
     RadpPlanner.__qualname__ = "RadpPlanner"

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-EXTRAS := dev,train
+EXTRAS := dev,train,nuplan
 
 .PHONY: setup demo test test-all lint clean
 

@@ -61,7 +61,10 @@ class Fidelity:
 
 def frames_of(rollouts: Iterable[Rollout]) -> Frames:
     """Frames that have both pressures; BadInput where the planner told none or the teacher was not asked."""
-    told, exact, scenario, names = [], [], [], []
+    told: list[np.ndarray] = []
+    exact: list[np.ndarray] = []
+    scenario: list[np.ndarray] = []
+    names: list[tuple[str, ...]] = []
     for rollout in rollouts:
         if rollout.pressures is None or rollout.exact_pressures is None:
             if rollout.failure is None:
@@ -75,7 +78,7 @@ def frames_of(rollouts: Iterable[Rollout]) -> Frames:
     if not told or len(set(names)) > 1:
         raise BadInput("no drives with pressures" if not told else f"drives tell different rules: {set(names)}")
     both = np.concatenate(told).astype(np.float64), np.concatenate(exact).astype(np.float64)
-    known = np.isfinite(both[0]).all(0)  # rules that the head knows
+    known = np.atleast_1d(np.isfinite(both[0]).all(0))  # rules that the head knows
     rules = tuple(rule for rule, k in zip(names[0], known) if k)
     return Frames(rules, both[0][:, known], both[1][:, known], np.concatenate(scenario))
 

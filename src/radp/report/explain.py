@@ -21,6 +21,7 @@ from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.scene.replay import observe_logs
 from radp.sim.simulate import simulate
+from radp.zoo import Split
 
 APART = 10  # samples between two moments that are both told as the worst
 UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"
@@ -38,7 +39,7 @@ class Explained:
 
 def explain_planner(
     planner: Planner,
-    scenarios: Sequence[Scenario],
+    scenarios: Sequence[Scenario] | Split,
     calibration: Calibration | None = None,
     agents: str = "reactive",
     worst: int | None = 3,
@@ -46,7 +47,7 @@ def explain_planner(
 ) -> list[Explained]:
     """Drive with the teacher beside the planner; the `worst` moments of each drive, or all with None."""
     listener, out = _Listener(planner, calibration), []
-    for rollout in simulate(listener, scenarios, agents, seed=seed):
+    for rollout in simulate(listener, scenarios, agents, seed=seed):  # type: ignore[arg-type]
         token = rollout.scenario.token
         steps = [s for s in range(len(rollout.time_us)) if (token, s) in listener.heard]
         if not steps:

@@ -218,9 +218,9 @@ class Shelf:
         if result is None:
             return
         known = self.run.ledger.failures()
-        for row in result.refused:
-            if known.get(row.name) != row.reason:
-                self.run.ledger.record(row.name, row.reason)
+        for part in result.refused:
+            if known.get(part.name) != part.reason:
+                self.run.ledger.record(part.name, part.reason)
         self.journal.record(name, [row["token"] for row in result.rows.scenarios])
         fresh = tuple(row for row in result.rows.scenarios if row["token"] not in self.writer)
         for row in fresh:

@@ -118,8 +118,8 @@ def neighbors_by_sight(sides: Sides, usable: np.ndarray) -> tuple[np.ndarray, np
             if names[best] >= 0 and usable[names[best]] and times[best] >= SHARE * (rows.stop - rows.start):
                 favourite[lane, side] = names[best]
     left, right = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
-    for lane in range(count):
-        other = favourite[lane, 0]
-        if other >= 0 and favourite[other, 1] == lane:
-            left[lane], right[other] = other, lane
+    for i in range(count):
+        other = int(favourite[i, 0])
+        if other >= 0 and favourite[other, 1] == i:
+            left[i], right[other] = other, i
     return left, right

@@ -154,7 +154,7 @@ def _roadblocks(left: np.ndarray, connector: np.ndarray, successors: Sequence[Se
             group[members] = members
     before = inverse(successors)
     named: dict[tuple[int, int], int] = {}
-    for lane in np.flatnonzero(connector):
+    for lane in np.flatnonzero(connector).tolist():
         ends = [{int(group[o]) for o in row if not connector[o]} for row in (before[lane], successors[lane])]
         if all(len(end) == 1 for end in ends):
             group[lane] = named.setdefault((ends[0].pop(), ends[1].pop()), lane)
@@ -166,7 +166,7 @@ def _stop_lines(draft: RoadDraft, triples: Sequence[Triple]) -> tuple[Areas, Rag
     """A stop line across each lane whose light is known, at the place where the light holds."""
     index = {lane.id: i for i, lane in enumerate(draft.lanes)}
     rows: list[list[int]] = [[] for _ in draft.lanes]
-    rings = []
+    rings: list[np.ndarray] = []
     for name in draft.stops:
         if name not in index:
             continue
@@ -185,8 +185,8 @@ def _intersections(rings: Sequence[np.ndarray], centers: Sequence[np.ndarray], c
         return NO_AREAS
     shapes = [shapely.LineString(centers[i]) for i in chosen]
     one, _ = shapely.STRtree(shapes).query(shapes, predicate="crosses")
-    crossing = chosen[np.unique(one)]
-    return _areas("intersection", _merged([rings[i] for i in crossing]))
+    crossing = chosen[np.unique(one)].tolist()
+    return _areas("intersection", _merged([rings[int(i)] for i in crossing]))
 
 
 def _drivable(

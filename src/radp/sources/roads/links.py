@@ -33,7 +33,8 @@ def successors_by_ends(lines: Sequence[np.ndarray]) -> list[list[int]]:
     rows = []
     for i, near in enumerate(cKDTree(starts).query_ball_point(ends, JOINT)):
         fits = [j for j in near if j != i and abs(turn(begin[j] - end[i])) < MAX_KINK]
-        rows.append(sorted(fits, key=lambda j, i=i: (float(np.hypot(*(starts[j] - ends[i]))), j)))
+        gaps = np.hypot(*(starts[fits] - ends[i]).T)
+        rows.append([fits[k] for k in np.lexsort((fits, gaps))])
     return rows
 
 

@@ -41,7 +41,7 @@ def read_draft(
         elif kind.startswith("ROAD_LINE") and line is not None:
             draft.lines.append(line)
         elif kind.startswith("ROAD_EDGE"):
-            draft.edges.append(line if line is not None else np.concatenate((ring, ring[:1])))
+            draft.edges.append(shape if line is not None else np.concatenate((shape, shape[:1])))
         elif kind in ("CROSSWALK", "CROSS_WALK") and ring is not None:
             draft.crosswalks.append(ring)
         elif kind == "DRIVEWAY" and ring is not None:

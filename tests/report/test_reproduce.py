@@ -27,7 +27,8 @@ def row(planner: str, level: float, agents: str = "reactive", split: str = "sumo
 
 def test_figures_are_written_with_their_intervals():
     assert interval(Estimate(0.5, 0.25, 0.75, 4), 2, count=True) == "0.50 [0.25, 0.75] (n 4)"
-    assert difference(Estimate(0.1, 0.05, 0.2, 4), 2) == "+0.10 [+0.05, +0.20]"
+    assert difference(Estimate(0.1, 0.05, 0.2, 5), 2) == "+0.10 [+0.05, +0.20]"
+    assert difference(Estimate(0.1, 0.1, 0.1, 1), 2).endswith(": no difference shown")  # one scenario shows nothing
     assert difference(Estimate(0.1, -0.05, 0.2, 4), 2).endswith(": no difference shown")
     assert interval(Estimate(np.nan, np.nan, np.nan, 0)) == "n/a"
     assert percent(0.00013) == "0.013%" and percent(0.4931) == "49.31%"

@@ -10,6 +10,7 @@ import numpy as np
 LEVEL = 95.0
 RESAMPLES = 10_000
 NO_DIFFERENCE = "no difference shown"
+FEWEST = 5  # scenarios
 _CHUNK = 1_000  # resamples drawn at once
 
 
@@ -24,7 +25,8 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        return self.low > 0 or self.high < 0
+        """Whether a difference is shown; resamples of fewer than five scenarios show nothing, however narrow."""
+        return self.count >= FEWEST and (self.low > 0 or self.high < 0)
 
     def to_json(self) -> dict[str, float | int | None]:
         clean = [None if np.isnan(v) else float(v) for v in (self.value, self.low, self.high)]

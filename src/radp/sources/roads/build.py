@@ -180,13 +180,12 @@ def _stop_lines(draft: RoadDraft, triples: Sequence[Triple]) -> tuple[Areas, Rag
 
 def _intersections(rings: Sequence[np.ndarray], centers: Sequence[np.ndarray], connector: np.ndarray) -> Areas:
     """Connectors that cross each other, merged where they overlap."""
-    chosen = np.flatnonzero(connector)
-    if not len(chosen):
+    chosen = np.flatnonzero(connector).tolist()
+    if not chosen:
         return NO_AREAS
     shapes = [shapely.LineString(centers[i]) for i in chosen]
     one, _ = shapely.STRtree(shapes).query(shapes, predicate="crosses")
-    crossing = chosen[np.unique(one)].tolist()
-    return _areas("intersection", _merged([rings[int(i)] for i in crossing]))
+    return _areas("intersection", _merged([rings[chosen[k]] for k in np.unique(one)]))
 
 
 def _drivable(

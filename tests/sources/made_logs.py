@@ -93,8 +93,12 @@ def scenarionet() -> dict[str, Any]:
                 **{name: np.full((FRAMES, 1), one[name]) for name in ("length", "width", "height")},
             },
         }
-    types = {"lane": "LANE_SURFACE_STREET", "road_line": "ROAD_LINE_SOLID_SINGLE_WHITE", "road_edge": "ROAD_EDGE_BOUNDARY",
-             "crosswalk": "CROSSWALK"}  # fmt: skip
+    types = {
+        "lane": "LANE_SURFACE_STREET",
+        "road_line": "ROAD_LINE_SOLID_SINGLE_WHITE",
+        "road_edge": "ROAD_EDGE_BOUNDARY",
+        "crosswalk": "CROSSWALK",
+    }
     features = {str(k): {"type": types[kind], "polyline": points} for k, (kind, points) in ROADS.items()}
     features["1"] |= {"exit_lanes": [2, 3], "speed_limit_mph": 25.0}
     return {

@@ -19,8 +19,8 @@ def evaluate_intervention(
 ) -> int:
     """Move plans a small step along minus the gradient of a rule where it presses, drive on, and compare the risks.
 
-    Every scenario of the run with high pressures is driven again for each rule, down the gradient and, as a control, up.
-    What is there already is not driven again. The table is also written to OUT/intervention.md.
+    Every scenario of the run with high pressures is driven again for each rule, down the gradient and, as a control,
+    up. What is there already is not driven again. The table is also written to OUT/intervention.md.
 
     Example:
         radp evaluate intervention runs/radp --out runs/intervention --rules collision lane --limit 20

@@ -18,6 +18,8 @@ COLUMNS = {
     "no_ego_at_fault_collisions": "Collision",
     "time_to_collision_within_bound": "TTC",
     "drivable_area_compliance": "Drivable",
+    "ego_is_making_progress": "Moving",
+    "driving_direction_compliance": "Direction",
     "ego_progress_along_expert_route": "Progress",
     "speed_limit_compliance": "Speed",
     "ego_is_comfortable": "Comfort",

@@ -102,7 +102,8 @@ def made_scenario(
         "expert": {"time_us": [100_000 * i for i in range(FRAMES)], **{k: v.tolist() for k, v in states.items()}},
         "route_roadblock_ids": [10, 11, 12], "mission_goal": None,
         "map": {
-            "lanes": lanes, "intersections": [{"id": 700, "polygon": crossing.tolist()}], "drivable_areas": [],
+            "lanes": lanes, "intersections": [{"id": 700, "polygon": crossing.tolist()}],
+            "drivable_areas": [{"id": 800, "polygon": crossing.tolist()}],
             "stop_lines": [{"id": 900, "polygon": stop}] if lights else [],
         },
     }  # fmt: skip

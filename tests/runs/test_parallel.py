@@ -123,7 +123,8 @@ def test_what_on_result_raises_ends_the_map(workers):
 
 
 SLEEPERS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests with it ignored
 from pathlib import Path
 from radp.runs import parallel_map
 def sleep(name):

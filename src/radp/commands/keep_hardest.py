@@ -9,8 +9,6 @@ def keep_hardest(run: Path, out: Path, per_kind: int = 20) -> int:
     """Keep the scenarios of each kind that a run of radp simulate scored lowest.
 
     Example:
-        radp data make-sumo --out runs/pool --split hard --per-kind 100 --networks 48
-        radp simulate --planner pdm_closed --scenarios runs/pool --agents nonreactive --out runs/pool-pdm
         radp data keep-hardest --run runs/pool-pdm --out runs/sumo14-hard
 
     Args:

@@ -28,7 +28,7 @@ from radp.scene.replay import observe_logs
 from radp.zoo import list_splits, open_split
 from radp.zoo.models import list_models
 
-SCENARIOS, STATES, BATCH = 5, 500, 25
+SPLIT, SCENARIOS, STATES, BATCH = "sumo14-val", 5, 500, 25
 FAVOURITES = ("radp-mini", "diffusion-planner-mini")
 FULL_SIZE = "nuplan"
 
@@ -157,9 +157,8 @@ def random_head(config: ModelConfig, seed: int = 0) -> AttributionHead:
 
 
 def _scenarios(count: int) -> list[Scenario]:
-    """From the first packaged split, spread evenly; synthetic ones where none is packaged."""
-    names = list_splits()
-    if not names:
+    """Spread evenly over a packaged split; synthetic ones where it is not packaged."""
+    if SPLIT not in list_splits():
         return [make_scenario(seed) for seed in range(count)]
-    split = open_split(names[0])
+    split = open_split(SPLIT)
     return [split[i * len(split) // count] for i in range(count)]

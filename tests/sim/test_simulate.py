@@ -191,3 +191,13 @@ def test_perfect_tracking_follows_the_log_closely() -> None:
     rollout = drive(load_planner("log_replay"), [scenario], controller="perfect")[0]  # type: ignore[arg-type]
     gap = rollout.ego[:, :2] - scenario.ego[scenario.start : -1, :2]
     assert np.abs(gap).max() < 1e-6
+
+
+def test_reactive_agents_leave_the_number_of_threads_alone() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        drive(RandomPlanner(), short_scenarios(2), agents="reactive")
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

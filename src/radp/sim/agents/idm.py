@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
+import torch
 
 from radp.scenario import Box, ObjectType, Scenario
 from radp.sim.agents.idm_create import OPEN_LOOP_TYPES, Crew, create_crew
@@ -23,7 +23,8 @@ class IdmAgents:
 
     Pedestrians, barriers, signs, cones and generic objects follow the log, in the order of their first appearance (then
     by type); bicycles and vehicles that the log brings in later are absent. Worlds are independent: the result of one
-    does not depend on the batch or on `threads` (None: as many as numba is set to use).
+    does not depend on the batch or on `threads` (None: as many as torch may use. Numba is not asked: its answer starts
+    a pool that sets torch's number of threads as well).
     """
 
     def __init__(self, scenarios: Sequence[Scenario], threads: int | None = None) -> None:
@@ -46,7 +47,7 @@ class IdmAgents:
         self._stage = _build_stage(scenarios, replayed, np.array([place[id(s.map)] for s in scenarios], dtype=np.int64))
         self._rank = [_insertion_rank(scenario, rows) for scenario, rows in zip(scenarios, replayed)]
         self._crew_size = np.array([len(crew.track) for crew in self._crews], dtype=np.int64)
-        self._threads = max(1, min(threads or numba.get_num_threads(), len(scenarios)))
+        self._threads = max(1, min(threads or torch.get_num_threads(), len(scenarios)))
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
         self._fleet: Fleet = empty_fleet(0, 0, 0)
         self._claims: Claims = empty_claims(0, 0)

@@ -11,7 +11,7 @@ from torch import Tensor
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import RULE_SCENES
 from radp.attribution.teacher import attribute
-from radp.planners.planner import Planner
+from radp.planners.planner import Planner, start_planner
 from radp.rules import default_rules
 from radp.scenario import Scenario
 from radp.scene.builder import build_scenes
@@ -52,9 +52,7 @@ class NudgedPlanner:
         self.calibration = calibration
 
     def start(self, scenarios: Sequence[Scenario]) -> None:
-        start = getattr(self.planner, "start", None)
-        if start is not None:
-            start(scenarios)
+        start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
         plan = self.planner.plan(observation)

@@ -10,7 +10,7 @@ import torch
 
 from radp.attribution.calibration import FILE, Calibration
 from radp.attribution.teacher import Attribution, attribute
-from radp.planners.planner import Planner
+from radp.planners.planner import Planner, start_planner
 from radp.rules import RuleContext
 from radp.scenario import Scenario
 from radp.scene.builder import SceneConfig, build_scenes
@@ -47,9 +47,7 @@ class ExplainedPlanner:
         self.name = planner.name
 
     def start(self, scenarios: Sequence[Scenario]) -> None:
-        start = getattr(self.planner, "start", None)
-        if start is not None:
-            start(scenarios)
+        start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
         plan = self.planner.plan(observation)

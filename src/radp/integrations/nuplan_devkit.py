@@ -18,6 +18,7 @@ import numpy as np
 from radp.attribution.online import ExplainedPlanner, calibration_of
 from radp.integrations.nuplan_world import World
 from radp.planners import load_planner
+from radp.planners.planner import start_planner
 from radp.runs.errors import BadInput, MissingExtra
 from radp.scene.plan import Plan
 from radp.sim.controller import trajectories_from_plan
@@ -109,9 +110,8 @@ def planner_class() -> type:
             if self._world is None:
                 raise RuntimeError("initialize comes before compute_planner_trajectory")
             observation, fresh = self._world.observe(current_input)
-            start = getattr(self._planner, "start", None)
-            if fresh and start is not None:
-                start(observation.scenarios)
+            if fresh:
+                start_planner(self._planner, observation.scenarios)
             plan = self._planner.plan(observation)
             ego = current_input.history.ego_states[-1]
             poses, times_us = world_poses(plan, (ego.rear_axle.x, ego.rear_axle.y, ego.rear_axle.heading))

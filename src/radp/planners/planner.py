@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 
 from radp.geometry.frames import heading_vector, points_to_frame, rotate_back
-from radp.scenario import Ego
+from radp.scenario import Ego, Scenario
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 
@@ -25,6 +26,13 @@ class Planner(Protocol):
     def plan(self, observation: Observation) -> Plan:
         """Observation of B worlds -> B plans in the ego frames of now."""
         ...
+
+
+def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
+    """Tell a planner which scenarios come, if it wants to know."""
+    start = getattr(planner, "start", None)
+    if start is not None:
+        start(scenarios)
 
 
 def plan_from_world(observation: Observation, poses: np.ndarray, times: np.ndarray | None = None) -> Plan:

@@ -194,6 +194,10 @@ class Selection(Sequence[Scenario]):
             return Selection(self.store, self.indices[key])
         return self.store[self.indices[key]]
 
+    def select(self, indices: Sequence[int]) -> Selection:
+        """Some of these by position."""
+        return Selection(self.store, [self.indices[i] for i in indices])
+
     def entries(self) -> tuple[Entry, ...]:
         every = self.store.entries()
         return tuple(every[i] for i in self.indices)

@@ -12,6 +12,7 @@ from radp.scenario import Scenario
 from radp.scenario.shards import MANIFEST
 from radp.scenario.store import ScenarioStore
 from radp.sources.rollout_json import read_scenario
+from radp.zoo.parts import name_and_part, positions
 
 SPLITS = Path(__file__).parent / "splits"
 JSON_SUFFIXES = (".json", ".json.gz")
@@ -28,6 +29,7 @@ class Split(Protocol):
     def __getitem__(self, key: int) -> Scenario: ...
     @overload
     def __getitem__(self, key: slice) -> Split: ...
+    def select(self, indices: Sequence[int]) -> Split: ...
     def tokens(self) -> list[str]: ...
     def kinds(self) -> dict[str, int]: ...
 
@@ -38,7 +40,14 @@ def list_splits() -> list[str]:
 
 
 def open_split(name_or_path: str | Path) -> Split:
-    """A packaged split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of them."""
+    """A packaged split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of them.
+
+    "@held-out" behind it chooses a tenth of the logs, "@rest" the others (`radp.zoo.parts`).
+    """
+    name, part = name_and_part(str(name_or_path))
+    if part is not None:
+        whole = open_split(name)
+        return whole.select(positions(whole.tokens(), part))
     path = Path(name_or_path)
     if str(name_or_path) in list_splits():
         return ScenarioStore.open(SPLITS / str(name_or_path))
@@ -88,6 +97,10 @@ class JsonScenarios(Sequence[Scenario]):
         scenario = self._recent[file]
         self._tokens[file] = scenario.token, scenario.kind
         return scenario
+
+    def select(self, indices: Sequence[int]) -> JsonScenarios:
+        """Some scenarios by position, still lazy."""
+        return JsonScenarios([self.files[i] for i in indices])
 
     def tokens(self) -> list[str]:
         """Reads every file that was not read yet; two files with one token are refused."""

@@ -9,7 +9,7 @@ import pytest
 
 from radp.evaluation.closed_loop import CARDS
 from radp.evaluation.intervals import macro_of, mean_of, paired_difference
-from radp.evaluation.planners import COLUMNS, Row, compare, read_values, table
+from radp.evaluation.planners import COLUMNS, Row, compare, footnote, read_values, table
 from radp.metrics.score import METRICS
 from radp.scenario.store import ScenarioWriter
 from radp.scenario.synthetic import make_scenario
@@ -53,6 +53,19 @@ def test_pairing_is_sharper_than_two_samples():
     assert paired.excludes_zero and paired.value == pytest.approx(0.01)
 
 
+def test_egos_of_one_log_are_drawn_together():
+    draw = np.random.default_rng(3)
+    by_log = np.repeat(draw.random(40), 10)  # ten egos that fare alike
+    logs = np.repeat(np.arange(40), 10).astype(str)
+    alone, together = mean_of(by_log), mean_of(by_log, groups=logs)
+    assert together.value == alone.value and together.count == 400
+    width = (together.high - together.low) / (alone.high - alone.low)
+    assert width == pytest.approx(np.sqrt(10), rel=0.1)
+    names = np.array([f"log{i:03d}" for i in range(400)])
+    each = mean_of(by_log, groups=names)  # one ego each: nothing changes
+    assert (each.low, each.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
+
+
 def test_macro_leaves_out_what_is_missing():
     values = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [0.0, 0.0, 0.0]])
     estimate = macro_of(values)
@@ -67,3 +80,5 @@ def test_compare_drives_and_tells(tmp_path):
     assert [r.planner for r in rows] == ["log_replay", "constant_velocity"]
     assert rows[0].estimate("score").value > 0.5
     assert "| store | nonreactive | log_replay |" in table(rows)
+    seconds = (make_scenario(0, agents=4, turn="straight").frames - 1) / 10
+    assert footnote(rows) == f"store: 1 drives, each {seconds:.1f} s long."

@@ -34,9 +34,10 @@ def evaluate_planners(
         workers: Processes.
         seed: Of the planners' randomness.
     """
-    from radp.evaluation.planners import compare, table
+    from radp.evaluation.planners import compare, footnote, table
 
-    text = table(compare(planners, splits, agents, out, limit, workers, seed), base)
+    rows = compare(planners, splits, agents, out, limit, workers, seed)
+    text = f"{table(rows, base)}\n\n{footnote(rows)}"
     (out / "planners.md").write_text(text + "\n")
     print(text)
     return 0

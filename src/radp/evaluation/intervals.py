@@ -41,35 +41,49 @@ class Estimate:
 NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 
 
-def resample_means(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
+def resample_means(
+    values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES, groups: np.ndarray | None = None
+) -> np.ndarray:
     """values (K, N), NaN = none -> (resamples, K): means over N scenarios drawn with replacement.
 
     All K rows see the same draws, so their differences are paired. NaN where a draw holds no value of a row.
+    Scenarios with one name in `groups` (N,) are drawn together: egos of one log share traffic and are not independent.
     """
     known = ~np.isnan(values)
     table = np.concatenate((np.where(known, values, 0.0), known)).T  # (N, 2K)
+    if groups is not None:
+        names, member = np.unique(groups, return_inverse=True)
+        together = np.zeros((len(names), table.shape[1]))
+        np.add.at(together, member, table)
+        table = together
     parts = []
-    for counts in _counts(values.shape[1], seed, resamples):
+    for counts in _counts(len(table), seed, resamples):
         total, size = np.split(counts @ table, 2, axis=1)
         parts.append(np.divide(total, size, out=np.full(total.shape, np.nan), where=size > 0))
     return np.concatenate(parts)
 
 
-def means_of(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> list[Estimate]:
+def means_of(
+    values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES, groups: np.ndarray | None = None
+) -> list[Estimate]:
     """(K, N), NaN = none -> K means with percentile intervals, all from the same draws."""
     if values.shape[1] == 0:
         return [NOTHING] * len(values)
-    return [estimate(row, means) for row, means in zip(values, resample_means(values, seed, resamples).T)]
+    return [estimate(row, means) for row, means in zip(values, resample_means(values, seed, resamples, groups).T)]
 
 
-def mean_of(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def mean_of(
+    values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES, groups: np.ndarray | None = None
+) -> Estimate:
     """Mean of the scenarios' values (N,), those with NaN left out, and its percentile interval."""
-    return means_of(values[None], seed, resamples)[0]
+    return means_of(values[None], seed, resamples, groups)[0]
 
 
-def paired_difference(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def paired_difference(
+    a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES, groups: np.ndarray | None = None
+) -> Estimate:
     """Mean of a - b over scenarios that both have (N,), resampled as pairs."""
-    return mean_of(a - b, seed, resamples)
+    return mean_of(a - b, seed, resamples, groups)
 
 
 def macro_of(values: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:

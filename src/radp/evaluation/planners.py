@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
 from radp.evaluation.intervals import Estimate, mean_of, paired_difference
 from radp.metrics.score import METRICS
+from radp.zoo.parts import log_of
 
 COLUMNS = {
     "score": "Score",
@@ -34,13 +36,23 @@ class Row:
     agents: str
     planner: str
     values: dict[str, np.ndarray]
+    logs: np.ndarray | None = None  # (N,) the log of each scenario, for intervals over logs
+    seconds: np.ndarray | None = None  # (N,) how long each was driven; NaN where the planner failed
 
     def estimate(self, metric: str) -> Estimate:
-        return mean_of(self.values[metric])
+        return mean_of(self.values[metric], groups=self.logs)
 
     def difference(self, base: Row, metric: str) -> Estimate:
         """Paired by scenario."""
-        return paired_difference(self.values[metric], base.values[metric])
+        return paired_difference(self.values[metric], base.values[metric], groups=self.logs)
+
+    @classmethod
+    def read(cls, run: Path, split: str, agents: str, planner: str) -> Row:
+        """The score cards of a run."""
+        cards = read_cards(run)
+        logs = np.array([log_of(card["token"]) for card in cards])
+        seconds = np.array([np.nan if card["seconds"] is None else card["seconds"] for card in cards])
+        return cls(split, agents, planner, values_of(cards), logs, seconds)
 
 
 def compare(
@@ -60,13 +72,21 @@ def compare(
                 folder = out / f"{Path(split).name}-{agents}-{Path(planner).name}"
                 run = run_simulation(planner, split, folder, agents, workers=workers, seed=seed, limit=limit)
                 summarise_run(run)
-                rows.append(Row(Path(split).name, agents, Path(planner).name, read_values(folder)))
+                rows.append(Row.read(folder, Path(split).name, agents, Path(planner).name))
     return rows
 
 
 def read_values(run: Path) -> dict[str, np.ndarray]:
     """Score and metrics (N,) of a run, sorted by token; NaN where a drive has no value."""
-    cards = sorted((json.loads(line) for line in (run / CARDS).read_text().splitlines()), key=lambda c: c["token"])
+    return values_of(read_cards(run))
+
+
+def read_cards(run: Path) -> list[dict[str, Any]]:
+    """The score cards of a run, sorted by token."""
+    return sorted((json.loads(line) for line in (run / CARDS).read_text().splitlines()), key=lambda c: c["token"])
+
+
+def values_of(cards: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
     values = {"score": np.array([card["score"] for card in cards], dtype=np.float64)}
     for metric in METRICS:
         found = [card["metrics"][metric]["value"] for card in cards]
@@ -88,6 +108,19 @@ def table(rows: Sequence[Row], base: str | None = None) -> str:
             changes = [_change(row.difference(same[0], metric)) for metric in COLUMNS]
             lines.append(f"| | | difference to {base} | {' | '.join(changes)} |")
     return "\n".join(lines)
+
+
+def footnote(rows: Sequence[Row]) -> str:
+    """One sentence per split on what its drives are: how many, of how many logs, how long."""
+    notes = {}
+    for row in rows:
+        if row.logs is not None and row.seconds is not None and not np.isnan(row.seconds).all():
+            least, most = np.nanmin(row.seconds), np.nanmax(row.seconds)
+            long = f"{least:.1f} s" if most - least < 0.05 else f"{least:.1f} to {most:.1f} s"
+            logs = len(np.unique(row.logs))
+            of_logs = "" if logs == len(row.logs) else f" of {logs} logs, which are resampled whole"
+            notes[row.split] = f"{row.split}: {len(row.logs)} drives{of_logs}, each {long} long."
+    return "\n".join(notes.values())
 
 
 def _cell(estimate: Estimate) -> str:

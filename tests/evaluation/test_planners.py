@@ -80,5 +80,5 @@ def test_compare_drives_and_tells(tmp_path):
     assert [r.planner for r in rows] == ["log_replay", "constant_velocity"]
     assert rows[0].estimate("score").value > 0.5
     assert "| store | nonreactive | log_replay |" in table(rows)
-    seconds = (make_scenario(0, agents=4, turn="straight").frames - 1) / 10
+    seconds = (make_scenario(0, agents=4, turn="straight").frames - 2) / 10  # the last frame is not driven
     assert footnote(rows) == f"store: 1 drives, each {seconds:.1f} s long."

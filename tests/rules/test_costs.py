@@ -155,6 +155,27 @@ def test_collision_cost_lies_between_its_terms_and_is_zero_when_nothing_is_near(
     assert cost_of("collision", plan, RuleContext.from_scene(scene(straight_route()))) == 0.0
 
 
+def test_oncoming_traffic_costs_only_on_a_course_that_meets():
+    plan = straight_plan(speed=10.0)
+
+    def oncoming(y: float) -> float:
+        return cost_of("collision", plan, RuleContext.from_scene(scene(agents=[(60.0, y, math.pi, 10.0, 4.5)])))
+
+    assert oncoming(0.0) > 1000.0
+    assert oncoming(3.8) < 1e-3 * oncoming(0.0)  # the next lane: 1.65 m between the boxes as they pass
+    crossing = RuleContext.from_scene(scene(agents=[(22.0, -20.0, math.pi / 2, 10.0, 4.5)]))
+    assert cost_of("collision", plan, crossing) > 100.0  # both are at (22, 0) after two seconds
+
+
+def test_miss_distance_is_the_smallest_gap_on_the_way():
+    context = RuleContext.from_scene(scene(agents=[(40.0, 3.0, math.pi, 8.0, 4.5)]))
+    plan = straight_plan(speed=10.0)
+    pairs = Collision().pairs(plan, context)
+    before = pairs.step < 20  # still apart along the road
+    assert before.any()
+    torch.testing.assert_close(pairs.miss[before], torch.full_like(pairs.miss[before], 3.0 - (2.297 + 2.0) / 2))
+
+
 def test_verdict_of_contact_agrees_with_shapely():
     generator = torch.Generator().manual_seed(0)
     for _ in range(40):

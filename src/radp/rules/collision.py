@@ -23,6 +23,7 @@ ALPHA = 8.0  # sharpness of the softmax over the active terms
 MIN_GATE = 0.01  # below this a term is not active
 AMPLE = 1.2  # m of clearance beyond the required one: the gate is then below MIN_GATE
 _NEAR_WIDTH, _TTC_WIDTH, _CLOSING_WIDTH, _DEFICIT_WIDTH = 0.25, 0.5, 1.0, 0.25  # m, s, m/s, m: softness of the gate
+_MISS_WIDTH = 0.25  # m
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Pairs:
     separation: Tensor  # (Q,) signed box separation [m]
     closing: Tensor  # (Q,) closing speed [m/s], at least 0
     violation: Tensor  # (Q,) required minus actual clearance [m]
+    miss: Tensor  # (Q,) clearance with which they pass each other if both go on as they are [m]; no gradient
 
 
 class Collision(Rule):
@@ -75,16 +77,18 @@ class Collision(Rule):
         known = context.agent_valid[scene, agent, step]
         closing = (-(relative * line).sum(-1)).clamp(min=0) * known
         safe = CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING)
-        return Pairs(scene, step, agent, distance, closing, safe - distance)
+        miss = _miss_distance(mine, other, size, relative)
+        return Pairs(scene, step, agent, distance, closing, safe - distance, miss)
 
     @torch.no_grad()
     def gate(self, pairs: Pairs) -> Tensor:
-        """(Q,) in [0, 1]: near or about to be, and short of clearance; 0 beyond 20 m."""
+        """(Q,) in [0, 1]: near, or about to meet, and short of clearance; 0 beyond 20 m."""
         ttc = pairs.separation.clamp(min=0) / pairs.closing.clamp(min=1e-3)
         near = torch.sigmoid((CLEARANCE - pairs.separation) / _NEAR_WIDTH)
         soon = torch.sigmoid((RISK_TTC - ttc) / _TTC_WIDTH) * (1 - torch.exp(-pairs.closing / _CLOSING_WIDTH))
+        meets = torch.sigmoid((CLEARANCE - pairs.miss) / _MISS_WIDTH)
         short = torch.sigmoid(pairs.violation / _DEFICIT_WIDTH)
-        gate = torch.maximum(near, soon) * short * (pairs.separation <= ACTIVE_DISTANCE)
+        gate = torch.maximum(near, soon * meets) * short * (pairs.separation <= ACTIVE_DISTANCE)
         return gate.masked_fill(gate < MIN_GATE, 0.0)
 
     @torch.no_grad()
@@ -98,6 +102,25 @@ class Collision(Rule):
         scores[where] = torch.where(gate > 0, ALPHA * gate * share, -torch.inf)
         weights = torch.softmax(scores.flatten(1), -1).nan_to_num(0.0).view(shape)
         return weights[where] * gate
+
+
+@torch.no_grad()
+def _miss_distance(mine: Tensor, other: Tensor, size: Tensor, relative: Tensor) -> Tensor:
+    """(Q,) gap of the two boxes across the direction of their relative velocity (Q, 2); below 0 they will meet.
+
+    Without relative motion it says nothing: any axis will do, since then nothing closes either.
+    """
+    across = torch.stack((-relative[:, 1], relative[:, 0]), -1)
+    across = across / across.norm(dim=-1, keepdim=True).clamp(min=1e-6)
+    offset = ((other - mine)[:, :2] * across).sum(-1).abs()
+    return offset - _half_extent(mine, EGO_LENGTH, EGO_WIDTH, across) - _half_extent(other, *size.unbind(-1), across)
+
+
+def _half_extent(pose: Tensor, length: Tensor | float, width: Tensor | float, axis: Tensor) -> Tensor:
+    """(Q, 4) boxes, unit axis (Q, 2) -> (Q,) half the extent of the box along it."""
+    along = (pose[:, 2:] * axis).sum(-1).abs()
+    beside = (pose[:, 2] * axis[:, 1] - pose[:, 3] * axis[:, 0]).abs()
+    return 0.5 * (length * along + width * beside)
 
 
 def _boxes_over_time(trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:

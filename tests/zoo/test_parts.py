@@ -36,9 +36,15 @@ def test_the_parts_make_up_the_whole() -> None:
     assert sorted(held_out + rest) == list(range(len(LOGS))) and not set(held_out) & set(rest)
 
 
-def test_only_the_two_names_are_parts() -> None:
+def test_every_nth_begins_with_the_first() -> None:
+    assert positions(LOGS[:7], "every-3") == [0, 3, 6] and positions(LOGS[:3], "every-1") == [0, 1, 2]
+
+
+def test_only_these_words_are_parts() -> None:
     assert name_and_part("a@b/waymo@rest") == ("a@b/waymo", "rest")
-    assert name_and_part("a@b") == ("a@b", None) and name_and_part("@rest") == ("@rest", None)
+    assert name_and_part("runs/x@every-12") == ("runs/x", "every-12")
+    for whole in ("a@b", "@rest", "x@every-", "x@every-0", "x@every-two", "x@7"):
+        assert name_and_part(whole) == (whole, None)
 
 
 @pytest.mark.parametrize("kind", ("store", "json"))

@@ -42,7 +42,7 @@ def list_splits() -> list[str]:
 def open_split(name_or_path: str | Path) -> Split:
     """A packaged split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of them.
 
-    "@held-out" behind it chooses a tenth of the logs, "@rest" the others (`radp.zoo.parts`).
+    Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth (`radp.zoo.parts`).
     """
     name, part = name_and_part(str(name_or_path))
     if part is not None:

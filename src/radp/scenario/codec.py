@@ -34,6 +34,9 @@ MOST_BYTES = 2**34  # of an array
 NO_GRID = 255  # the integers are the values (or their bits)
 BY_MULTIPLYING = 128  # added to d where values are k * 1e-d instead of k / 1e+d
 GRIDS = tuple(d + form for d in range(10) for form in (0, BY_MULTIPLYING))
+_POWERS = np.array([[10.0 ** (grid % BY_MULTIPLYING)] for grid in GRIDS])
+_INVERSE_POWERS = np.array([[10.0 ** -(grid % BY_MULTIPLYING)] for grid in GRIDS])
+_MULTIPLIES = np.array([[grid >= BY_MULTIPLYING] for grid in GRIDS])
 PROBES = 64
 ODD_SHARE = 16  # one value in so many may lie off a grid
 NEGATIVE_ZERO = -(2**63)  # bits of -0.0
@@ -124,18 +127,27 @@ def _on_grid(column: np.ndarray) -> tuple[int, np.ndarray, np.ndarray | None]:
     The coarsest grid that holds every number wins, else the one that misses fewest, if these are few.
     """
     column = np.ascontiguousarray(column)
-    probe = column.ravel()[:: max(1, column.size // PROBES)]
     best: tuple[int, np.ndarray, np.ndarray | None] = (NO_GRID, column.view(np.int64), None)
     best_missed = column.size // ODD_SHARE
-    for grid in GRIDS:
-        if len(probe) < column.size and 4 * _try_grid(probe, grid)[2] > len(probe):
-            continue  # most grids can be told from a few values
+    for grid in _likely_grids(column, 2 * best_missed):
         index, odd, missed = _try_grid(column, grid)
         if missed == 0:
             return grid, index, odd
         if missed < best_missed:
             best_missed, best = missed, (grid, index, odd)
     return best
+
+
+def _likely_grids(column: np.ndarray, most_missed: int) -> list[int]:
+    """Grids that miss, as some of its values tell, about `most_missed` of a column at most; zeros fit every grid."""
+    numbers = column[column != 0.0]
+    probe = numbers[:: max(1, numbers.size // PROBES)]
+    with np.errstate(all="ignore"):
+        scaled = np.rint(probe * _POWERS)
+        scaled[np.abs(scaled) >= LARGEST] = 0.0
+        back = np.where(_MULTIPLIES, scaled * _INVERSE_POWERS, scaled / _POWERS)
+    missed = ((back != probe) & np.isfinite(probe)).sum(axis=1)
+    return [grid for grid, few in zip(GRIDS, missed * numbers.size <= most_missed * len(probe)) if few]
 
 
 def _try_grid(values: np.ndarray, grid: int) -> tuple[np.ndarray, np.ndarray, int]:

@@ -97,7 +97,7 @@ def test_collision_norm_against_finite_differences_with_its_weights_held():
     plan, context = example()
     rule, step = Collision(), 1e-6
     pairs = rule.pairs(plan, context)
-    weights = rule._weights(pairs, plan, context)
+    weights = rule.weights(pairs)
     gradient = torch.zeros_like(plan)
     for index in np.ndindex(*plan.shape):
         values = []

@@ -202,7 +202,7 @@ def test_gradient_is_right_in_float64(rule):
     context = context.bind(plan)
     if rule.name == "collision":  # gate and weights are held fixed by definition, so hold them fixed here as well
         pairs = rule.pairs(plan, context)
-        weights = rule._weights(pairs, plan, context)
+        weights = rule.weights(pairs)
         function = lambda x: (weights * penalty(rule.pairs(x, context).violation, rule.scale)).sum()  # noqa: E731
     else:
         function = lambda x: rule.cost(x, context).sum()  # noqa: E731

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from radp.geometry.frames import points_from_frame
+from radp.geometry.frames import points_from_frame, rotate_back
 
 # corners in units of half length and half width, counter-clockwise from the front left
 _CORNER_SIGNS = ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))
@@ -41,7 +41,27 @@ def separation(a: Tensor, b: Tensor) -> Tensor:
 
     Negative: depth of the overlap. Positive: a lower bound of the distance, exact unless corner faces corner.
     """
-    return axis_gaps(a, b).amax(-1)
+    return separation_of(a[..., :4], a[..., 4:6], b[..., :4], b[..., 4:6])
+
+
+def separation_of(poses_a: Tensor, size_a: Tensor, poses_b: Tensor, size_b: Tensor) -> Tensor:
+    """Poses (..., 4) with headings of length 1, sizes (..., 2) of length and width -> (...): the same as `separation`.
+
+    Of the two gaps on an axis the larger one is |offset| - reach. With c, s = |cos|, |sin| of the angle between the
+    boxes, a box of half sides l, w reaches c l + s w along the other one's axis, and s l + c w across it.
+    """
+    half_a, half_b = size_a / 2, size_b / 2
+    offset = poses_b[..., :2] - poses_a[..., :2]
+    turn = rotate_back(poses_b[..., 2:4], poses_a[..., 2], poses_a[..., 3]).abs()
+    on_a = rotate_back(offset, poses_a[..., 2], poses_a[..., 3]).abs() - half_a - _reach_across(half_b, turn)
+    on_b = rotate_back(offset, poses_b[..., 2], poses_b[..., 3]).abs() - half_b - _reach_across(half_a, turn)
+    return torch.cat((on_a, on_b), -1).amax(-1)
+
+
+def _reach_across(half: Tensor, turn: Tensor) -> Tensor:
+    """half sides (..., 2), |cos| and |sin| (..., 2) -> (..., 2) reach along and across the other box."""
+    c, s = turn[..., :1], turn[..., 1:]
+    return c * half + s * half.flip(-1)
 
 
 def overlap(a: Tensor, b: Tensor) -> Tensor:

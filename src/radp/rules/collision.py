@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radp.geometry.boxes import make_boxes, separation
-from radp.geometry.frames import heading_vector, shift_forward
+from radp.geometry.boxes import separation_of
 from radp.rules.context import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER, RuleContext
-from radp.rules.motion import STEP, heading_of
+from radp.rules.motion import STEP, unit_heading, with_origin
 from radp.rules.penalty import penalty
 from radp.rules.rule import Rule
 
@@ -37,6 +36,7 @@ class Pairs:
     closing: Tensor  # (Q,) closing speed [m/s], at least 0
     violation: Tensor  # (Q,) required minus actual clearance [m]
     miss: Tensor  # (Q,) clearance with which they pass each other if both go on as they are [m]; no gradient
+    scenes: int  # of the batch
 
 
 class Collision(Rule):
@@ -46,15 +46,22 @@ class Collision(Rule):
     describes = "clearance"
 
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
-        return self.agent_terms(trajectory, context).sum((1, 2))
+        return self.agent_costs(trajectory, context).sum(1)
 
     def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """(B, H, N) weighted terms, whose sum is the cost; the gate and the weights carry no gradient."""
         pairs = self.pairs(trajectory, context)
-        weight = self._weights(pairs, trajectory, context)
-        value = weight * penalty(pairs.violation, self.scale)
         shape = (*trajectory.shape[:2], context.agents.shape[1])
-        return trajectory.new_zeros(shape).index_put((pairs.scene, pairs.step, pairs.agent), value)
+        return trajectory.new_zeros(shape).index_put((pairs.scene, pairs.step, pairs.agent), self._values(pairs))
+
+    def agent_costs(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        """(B, N) the same, summed over steps."""
+        pairs, (batch, agents) = self.pairs(trajectory, context), context.agents.shape[:2]
+        where = pairs.scene * agents + pairs.agent
+        return trajectory.new_zeros(batch * agents).index_add(0, where, self._values(pairs)).view(batch, agents)
+
+    def _values(self, pairs: Pairs) -> Tensor:
+        return self.weights(pairs) * penalty(pairs.violation, self.scale)
 
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """Overlap depth [m]: the verdict is physical contact, not a clearance that is too small."""
@@ -65,20 +72,20 @@ class Collision(Rule):
 
     def pairs(self, trajectory: Tensor, context: RuleContext) -> Pairs:
         """Candidates by their centres, then separation and closing speed of these only. Differentiable values."""
-        ego, agents = _boxes_over_time(trajectory, context)
+        ego, agents = _centres_over_time(trajectory, context)
         scene, step, agent = _candidates(ego, agents, context)
-        mine, before = ego[scene, step + 1], ego[scene, step]
-        other, other_before = agents[scene, agent, step + 1], agents[scene, agent, step]
-        size = context.agent_size.to(ego.dtype)[scene, agent]
-        distance = separation(make_boxes(mine, EGO_LENGTH, EGO_WIDTH), make_boxes(other, size[:, 0], size[:, 1]))
-        line = other[:, :2] - mine[:, :2]
-        line = line / (line.square().sum(-1, keepdim=True) + 1e-12).sqrt()
-        relative = ((other - other_before)[:, :2] - (mine - before)[:, :2]) / STEP
+        one, times = scene * agents.shape[1] + agent, agents.shape[2]
+        mine, mine_before = _rows(ego, scene * times + step)
+        other, other_before = _rows(agents, one * times + step)
+        size = context.agent_size.flatten(0, 1).index_select(0, one).to(ego.dtype)
+        distance = separation_of(mine, mine.new_tensor([EGO_LENGTH, EGO_WIDTH]), other, size)
+        line, line_before = other[:, :2] - mine[:, :2], other_before[:, :2] - mine_before[:, :2]
+        nearer = ((line_before - line) * line).sum(-1) / (line.square().sum(-1) + 1e-12).sqrt()  # m per step
         known = context.agent_valid[scene, agent, step]
-        closing = (-(relative * line).sum(-1)).clamp(min=0) * known
+        closing = nearer.clamp(min=0) * (known / STEP)
         safe = CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING)
-        miss = _miss_distance(mine, other, size, relative)
-        return Pairs(scene, step, agent, distance, closing, safe - distance, miss)
+        miss = _miss_distance(mine, other, size, line - line_before)
+        return Pairs(scene, step, agent, distance, closing, safe - distance, miss, len(trajectory))
 
     @torch.no_grad()
     def gate(self, pairs: Pairs) -> Tensor:
@@ -92,44 +99,43 @@ class Collision(Rule):
         return gate.masked_fill(gate < MIN_GATE, 0.0)
 
     @torch.no_grad()
-    def _weights(self, pairs: Pairs, trajectory: Tensor, context: RuleContext) -> Tensor:
-        """(Q,) gate times softmax weight; the softmax is of alpha times the missing share of the required clearance."""
+    def weights(self, pairs: Pairs) -> Tensor:
+        """(Q,) gate times softmax weight among the active pairs of the same scene.
+
+        The softmax is of alpha * gate * missing share of the required clearance, which lies between 0 and alpha: its
+        exponentials need no shift.
+        """
         gate = self.gate(pairs)
         share = (pairs.violation / (pairs.violation + pairs.separation).clamp(min=CLEARANCE)).clamp(0, 1)
-        shape = (*trajectory.shape[:2], context.agents.shape[1])
-        scores = trajectory.new_full(shape, -torch.inf)
-        where = (pairs.scene, pairs.step, pairs.agent)
-        scores[where] = torch.where(gate > 0, ALPHA * gate * share, -torch.inf)
-        weights = torch.softmax(scores.flatten(1), -1).nan_to_num(0.0).view(shape)
-        return weights[where] * gate
+        scores = torch.exp(ALPHA * gate * share) * (gate > 0)
+        total = scores.new_zeros(pairs.scenes).index_add(0, pairs.scene, scores)
+        return gate * scores / total.index_select(0, pairs.scene).clamp(min=1)  # one active pair alone has 1 or more
 
 
 @torch.no_grad()
-def _miss_distance(mine: Tensor, other: Tensor, size: Tensor, relative: Tensor) -> Tensor:
-    """(Q,) gap of the two boxes across the direction of their relative velocity (Q, 2); below 0 they will meet.
+def _miss_distance(mine: Tensor, other: Tensor, size: Tensor, moved: Tensor) -> Tensor:
+    """(Q,) gap of the two boxes across the direction of their relative motion (Q, 2); below 0 they will meet.
 
-    Without relative motion it says nothing: any axis will do, since then nothing closes either.
+    Without relative motion it says nothing, but then nothing closes either.
     """
-    across = torch.stack((-relative[:, 1], relative[:, 0]), -1)
-    across = across / across.norm(dim=-1, keepdim=True).clamp(min=1e-6)
-    offset = ((other - mine)[:, :2] * across).sum(-1).abs()
-    return offset - _half_extent(mine, EGO_LENGTH, EGO_WIDTH, across) - _half_extent(other, *size.unbind(-1), across)
+    vectors = torch.stack((other[:, :2] - mine[:, :2], mine[:, 2:], other[:, 2:]))  # (3, Q, 2): line, both headings
+    along = (vectors * moved).sum(-1).abs()
+    across = (vectors[..., 0] * moved[:, 1] - vectors[..., 1] * moved[:, 0]).abs()
+    reach = EGO_LENGTH * across[1] + EGO_WIDTH * along[1] + size[:, 0] * across[2] + size[:, 1] * along[2]
+    return (across[0] - reach / 2) / moved.norm(dim=-1).clamp(min=1e-6)
 
 
-def _half_extent(pose: Tensor, length: Tensor | float, width: Tensor | float, axis: Tensor) -> Tensor:
-    """(Q, 4) boxes, unit axis (Q, 2) -> (Q,) half the extent of the box along it."""
-    along = (pose[:, 2:] * axis).sum(-1).abs()
-    beside = (pose[:, 2] * axis[:, 1] - pose[:, 3] * axis[:, 0]).abs()
-    return 0.5 * (length * along + width * beside)
-
-
-def _boxes_over_time(trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
+def _centres_over_time(trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
     """Box centres, index 0 now: of the ego (B, H + 1, 4), differentiable, and of the others (B, N, H + 1, 4)."""
-    origin = torch.zeros_like(trajectory[:, :1])
-    origin[..., 2] = 1.0
-    states = torch.cat((origin, trajectory), 1)
-    poses = torch.cat((states[..., :2], heading_vector(heading_of(states))), -1)
-    return shift_forward(poses, REAR_TO_CENTER), context.agents[:, :, : states.shape[1]].to(trajectory.dtype)
+    states = with_origin(trajectory)
+    forward = unit_heading(states)
+    ego = torch.cat((states[..., :2] + REAR_TO_CENTER * forward, forward), -1)
+    return ego, context.agents[:, :, : states.shape[1]].to(trajectory.dtype)
+
+
+def _rows(poses: Tensor, before: Tensor) -> tuple[Tensor, ...]:
+    """poses (..., 4), places `before` (Q,) among all of them -> (Q, 4) one step later, and at these places."""
+    return poses.reshape(-1, 4).index_select(0, torch.cat((before + 1, before))).chunk(2)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from radp.geometry.frames import heading_vector
 from radp.rules.motion import STEP, Motion, motion_of
@@ -33,6 +34,7 @@ class RuleContext:
     target: Tensor  # (B,) progress that the goal asks for [m]
     bound: Match | None = None  # of the plan that the rules look at
     bound_now: Match | None = None  # (B, 1) of the ego now
+    bound_motion: Motion | None = None  # of that plan, differentiable
 
     @classmethod
     @torch.no_grad()
@@ -57,8 +59,17 @@ class RuleContext:
         return replace(context, target=_target(context, scene, logged, horizon))
 
     def motion(self, trajectory: Tensor) -> Motion:
-        """Finite differences of a plan (B, H, 4)."""
+        """Finite differences of a plan (B, H, 4): the bound ones, or fresh ones."""
+        if self.bound_motion is not None:
+            return self.bound_motion
         return motion_of(trajectory, self.speed_now, self.accel_now, self.dynamics_known)
+
+    def motions(self, copies: Tensor) -> list[Motion]:
+        """Copies (K, B, H, 4) of a plan -> the motion of each, computed in one go."""
+        count, batch = copies.shape[:2]
+        now = (value.repeat(count) for value in (self.speed_now, self.accel_now, self.dynamics_known))
+        motion = motion_of(copies.flatten(0, 1), *now)
+        return [motion.plans(k * batch, (k + 1) * batch) for k in range(count)]
 
     def match(self, trajectory: Tensor) -> Match:
         """Where the plan lies on the route: the bound match, or a fresh one."""
@@ -89,7 +100,8 @@ def _agents(scene: Scene, predictions: Tensor | None, logged: bool, horizon: int
         valid[:, :count, 1:] &= present(future)
     elif predictions is not None:
         count = min(predictions.shape[1], poses.shape[1])
-        poses[:, :count, 1:] = predictions[:, :count, :horizon].to(poses.dtype)
+        told = predictions[:, :count, :horizon].to(poses.dtype)
+        poses[:, :count, 1:] = torch.cat((told[..., :2], normalize(told[..., 2:], dim=-1)), -1)
     still = scene.static_objects
     sizes = torch.cat((now[..., [AgentColumn.LENGTH, AgentColumn.WIDTH]],
                        still[..., [StaticColumn.LENGTH, StaticColumn.WIDTH]]), 1)  # fmt: skip

@@ -6,29 +6,29 @@ import torch
 from torch import Tensor
 
 from radp.rules.context import RuleContext
-from radp.rules.penalty import mean_penalty
-from radp.rules.rule import Rule
+from radp.rules.penalty import Term
+from radp.rules.rule import PenaltyRule
 
 LATERAL_WEIGHT, LATERAL_SCALE = 0.1, 0.5  # m
 MONOTONE_WEIGHT = 0.2
 
 
-class Goal(Rule):
+class Goal(PenaltyRule):
     """J(s* - s_H; 5) + 0.1 J(d_H; 0.5) + 0.2 J(s_{h-1} - s_h; 5); zero without a route."""
 
     name, unit, scale, weight = "goal", "m", 5.0, 1.5
     describes = "progress along the route"
 
-    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+    def terms(self, trajectory: Tensor, context: RuleContext) -> list[Term]:
         match = context.match(trajectory)
-        progress = match.progress(trajectory)
-        steps = torch.diff(progress, dim=1, prepend=context.progress_now(trajectory))
-        valid = match.valid[:, -1:]
-        return (
-            mean_penalty((context.target.to(progress.dtype) - progress[:, -1])[:, None], self.scale, valid)
-            + LATERAL_WEIGHT * mean_penalty(match.lateral(trajectory)[:, -1:].abs(), LATERAL_SCALE, valid)
-            + MONOTONE_WEIGHT * mean_penalty(-steps, self.scale, match.valid)
-        )
+        progress = torch.cat((context.progress_now(trajectory), match.progress(trajectory)), 1)
+        at_end = match.valid.clone()
+        at_end[:, :-1] = False
+        return [
+            Term(context.target.to(progress.dtype)[:, None] - progress[:, 1:], self.scale, at_end),
+            Term(match.lateral(trajectory).abs(), LATERAL_SCALE, at_end, LATERAL_WEIGHT),
+            Term(progress[:, :-1] - progress[:, 1:], self.scale, match.valid, MONOTONE_WEIGHT),
+        ]
 
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """Only the last step can break this rule: the progress that is missing there."""

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from radp.rules.context import RuleContext
-from radp.rules.penalty import mean_penalty
-from radp.rules.rule import Rule
+from radp.rules.penalty import Term
+from radp.rules.rule import PenaltyRule
 
 MAX_ACCELERATION = 6.0  # m/s2
 MAX_BRAKING = 8.0  # m/s2
@@ -16,20 +16,21 @@ MAX_CURVATURE = 0.35  # 1/m
 CURVATURE_SCALE = 0.05  # 1/m
 
 
-class Kinematics(Rule):
+class Kinematics(PenaltyRule):
     """J(a - 6; 1) + J(-a - 8; 1) + J(|a_lat| - 4.5; 1) + J(|kappa| - 0.35; 0.05)."""
 
     name, unit, scale, weight = "kinematics", "m/s²", 1.0, 0.5
     describes = "what the car can do"
+    asks_motion = True
 
-    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+    def terms(self, trajectory: Tensor, context: RuleContext) -> list[Term]:
         m = context.motion(trajectory)
-        return (
-            mean_penalty(m.a_lon - MAX_ACCELERATION, self.scale, m.a_valid)
-            + mean_penalty(-m.a_lon - MAX_BRAKING, self.scale, m.a_valid)
-            + mean_penalty(m.a_lat.abs() - MAX_LATERAL, self.scale)
-            + mean_penalty(m.curvature.abs() - MAX_CURVATURE, CURVATURE_SCALE)
-        )
+        return [
+            Term(m.a_lon - MAX_ACCELERATION, self.scale, m.a_valid),
+            Term(-m.a_lon - MAX_BRAKING, self.scale, m.a_valid),
+            Term(m.a_lat.abs() - MAX_LATERAL, self.scale),
+            Term(m.curvature.abs() - MAX_CURVATURE, CURVATURE_SCALE),
+        ]
 
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """The largest of the four excesses, curvature in units of its own scale."""

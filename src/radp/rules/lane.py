@@ -6,29 +6,27 @@ import torch
 from torch import Tensor
 
 from radp.rules.context import EGO_WIDTH, RuleContext
-from radp.rules.penalty import mean_penalty
-from radp.rules.rule import Rule
+from radp.rules.penalty import Term
+from radp.rules.rule import PenaltyRule
 
 CENTER_WEIGHT = 0.05
 CENTER_SCALE = 2.0  # m
 
 
-class Lane(Rule):
+class Lane(PenaltyRule):
     """J(e + W/2 - w_left; 0.5) + J(-e + W/2 - w_right; 0.5) + 0.05 J(|e|; 2.0), e = signed lateral error."""
 
     name, unit, scale, weight = "lane", "m", 0.5, 0.8
     describes = "the lane boundary"
 
-    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+    def terms(self, trajectory: Tensor, context: RuleContext) -> list[Term]:
         match = context.match(trajectory)
         error = match.lateral(trajectory)
-        left = error + EGO_WIDTH / 2 - match.left_width
-        right = -error + EGO_WIDTH / 2 - match.right_width
-        return (
-            mean_penalty(left, self.scale, match.valid)
-            + mean_penalty(right, self.scale, match.valid)
-            + CENTER_WEIGHT * mean_penalty(error.abs(), CENTER_SCALE, match.valid)
-        )
+        return [
+            Term(error - (match.left_width - EGO_WIDTH / 2), self.scale, match.valid),
+            Term((EGO_WIDTH / 2 - match.right_width) - error, self.scale, match.valid),
+            Term(error.abs(), CENTER_SCALE, match.valid, CENTER_WEIGHT),
+        ]
 
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         match = context.match(trajectory)

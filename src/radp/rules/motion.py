@@ -5,7 +5,7 @@ Square roots and divisions are guarded inside, so that a standing car has finite
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -32,6 +32,10 @@ class Motion:
     jerk_valid: Tensor  # jerk_lon
     change_valid: Tensor  # jerk_lat and curvature_rate: known from the second step on
 
+    def plans(self, first: int, last: int) -> Motion:
+        """That of the plans first..last - 1 of the batch."""
+        return Motion(*(getattr(self, field.name)[first:last] for field in fields(self)))
+
 
 def heading_of(trajectory: Tensor) -> Tensor:
     """(B, H, 4) -> (B, H) rad; a zero vector counts as heading 0 and has gradient 0."""
@@ -40,22 +44,34 @@ def heading_of(trajectory: Tensor) -> Tensor:
     return torch.atan2(torch.where(degenerate, 0.0, sin), torch.where(degenerate, 1.0, cos))
 
 
+def unit_heading(trajectory: Tensor) -> Tensor:
+    """(B, H, 4) -> (B, H, 2) cos, sin of length 1; a zero vector counts as heading 0 and has gradient 0."""
+    vector = trajectory[..., 2:]
+    square = vector.square().sum(-1, keepdim=True)
+    return torch.where(square < _TINY, vector.new_tensor([1.0, 0.0]), vector / square.clamp(min=_TINY).sqrt())
+
+
+def with_origin(trajectory: Tensor) -> Tensor:
+    """(B, H, 4) -> (B, H + 1, 4): the state now, which is the origin, before the plan."""
+    origin = trajectory.new_tensor([0.0, 0.0, 1.0, 0.0])
+    return torch.cat((origin.expand(len(trajectory), 1, 4), trajectory), 1)
+
+
 def motion_of(trajectory: Tensor, speed_now: Tensor, accel_now: Tensor, known: Tensor) -> Motion:
     """trajectory (B, H, 4); speed_now, accel_now (B,) at the origin; known (B,) bool: whether these two are real."""
-    origin = torch.zeros_like(trajectory[:, :1])
-    origin[..., 2] = 1.0
-    states = torch.cat((origin, trajectory), 1)
-    displacement = states[:, 1:, :2] - states[:, :-1, :2]
-    distance = (displacement.square().sum(-1) + _TINY).sqrt()
+    states = with_origin(trajectory)
+    distance = (torch.diff(states[..., :2], dim=1).square().sum(-1) + _TINY).sqrt()
     speed = distance / STEP
     turn = wrap_angle(torch.diff(heading_of(states), dim=1))
     before = torch.where(known, speed_now, speed[:, 0].detach()).unsqueeze(1)
     a_lon = torch.diff(speed, dim=1, prepend=before) / STEP
     a_lat = speed * turn / STEP
     curvature = turn / distance.clamp(min=MIN_DISPLACEMENT)
-    seed = torch.where(known, accel_now, a_lon[:, 0].detach()).unsqueeze(1)
-    always = torch.ones_like(speed, dtype=torch.bool)
-    later = always.clone()
+    three = torch.stack((a_lon, a_lat, curvature))
+    seed = three[..., :1].detach().clone()
+    seed[0, :, 0] = torch.where(known, accel_now, seed[0, :, 0])
+    jerk_lon, jerk_lat, curvature_rate = (torch.diff(three, prepend=seed) / STEP).unbind(0)
+    later = torch.ones_like(speed, dtype=torch.bool)
     later[:, 0] = False
     from_known = later | known.unsqueeze(1)
     return Motion(
@@ -63,9 +79,9 @@ def motion_of(trajectory: Tensor, speed_now: Tensor, accel_now: Tensor, known: T
         a_lon=a_lon,
         a_lat=a_lat,
         curvature=curvature,
-        jerk_lon=torch.diff(a_lon, dim=1, prepend=seed) / STEP,
-        jerk_lat=torch.diff(a_lat, dim=1, prepend=a_lat[:, :1].detach()) / STEP,
-        curvature_rate=torch.diff(curvature, dim=1, prepend=curvature[:, :1].detach()) / STEP,
+        jerk_lon=jerk_lon,
+        jerk_lat=jerk_lat,
+        curvature_rate=curvature_rate,
         a_valid=from_known,
         jerk_valid=from_known,
         change_valid=later,

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
 BETA = 10.0
 
 
+@dataclass(frozen=True)
+class Term:
+    """weight * J(z; sigma), the mean penalty over the valid steps of B plans; 0 where no step is valid."""
+
+    z: Tensor  # (B, H) signed violation
+    sigma: float
+    valid: Tensor | None = None  # (B, H) bool; None: all steps
+    weight: float = 1.0
+
+
 def penalty(z: Tensor, sigma: float) -> Tensor:
     """phi_sigma(z) = [softplus(beta z / sigma) / beta]^2: about max(0, z / sigma)^2, smooth at zero. Any shape."""
-    return (softplus(BETA * z / sigma) / BETA).square()
+    return (softplus(z * (BETA / sigma)) / BETA).square()
 
 
 def mean_penalty(z: Tensor, sigma: float, valid: Tensor | None = None) -> Tensor:
-    """J(z; sigma): the penalty averaged over the valid elements of the last axis, (B, N) -> (B,); 0 where none is."""
-    value = penalty(z, sigma)
-    if valid is None:
-        return value.mean(-1)
-    return (value * valid).sum(-1) / valid.sum(-1).clamp(min=1)
+    """J(z; sigma): the penalty averaged over the valid elements of the last axis, (B, H) -> (B,); 0 where none is."""
+    return mean_penalties([Term(z, sigma, valid)])[0]
+
+
+def mean_penalties(terms: Sequence[Term]) -> Tensor:
+    """T terms of B plans -> (T, B), all computed in the same few operations."""
+    like = terms[0].z
+    slope, weight = like.new_tensor([(BETA / term.sigma, term.weight / BETA**2) for term in terms]).T[..., None, None]
+    with torch.no_grad():
+        always = torch.ones_like(like, dtype=torch.bool) if any(term.valid is None for term in terms) else None
+        valid = torch.stack([always if term.valid is None else term.valid for term in terms])  # type: ignore[misc]
+        share = weight * valid / valid.sum(-1, keepdim=True).clamp(min=1)
+    return (softplus(torch.stack([term.z for term in terms]) * slope).square() * share).sum(-1)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from radp.rules.context import RuleContext
+from radp.rules.penalty import Term, mean_penalties
 
 
 class Rule(ABC):
@@ -22,6 +23,7 @@ class Rule(ABC):
     scale: ClassVar[float]  # sigma, in that unit
     weight: ClassVar[float]  # w_i in the alignment loss
     describes: ClassVar[str]  # what is violated, for reports: "clearance", "lane boundary", ...
+    asks_motion: ClassVar[bool] = False  # whether `context.motion` is asked: it is then made once for all such rules
 
     @abstractmethod
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
@@ -31,6 +33,11 @@ class Rule(ABC):
         """(B, H, N) terms whose sum is the cost, for rules about other road users; None for all others."""
         return None
 
+    def agent_costs(self, trajectory: Tensor, context: RuleContext) -> Tensor | None:
+        """(B, N) part of each other road user in the cost; None for all other rules."""
+        terms = self.agent_terms(trajectory, context)
+        return None if terms is None else terms.sum(1)
+
     @abstractmethod
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """(B, H): signed local violation in `unit`, positive where the rule is broken, -inf where it does not apply."""
@@ -38,6 +45,17 @@ class Rule(ABC):
     def violated(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """(B,) bool: the exact verdict on the whole plan."""
         return (self.violation(trajectory, context) > 0).any(-1)
+
+
+class PenaltyRule(Rule):
+    """A rule whose cost is a sum of mean penalties over the steps; those of all such rules are computed together."""
+
+    @abstractmethod
+    def terms(self, trajectory: Tensor, context: RuleContext) -> list[Term]:
+        """What is summed."""
+
+    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        return mean_penalties(self.terms(trajectory, context)).sum(0)
 
 
 _REGISTRY: dict[str, Rule] = {}

@@ -1,67 +1,192 @@
-"""The evidence on real logs: counts of each store and a gallery of its scenarios, as a page with pictures.
+"""The evidence on real logs, from the raw files to a page of tables, with one command that can be stopped and repeated.
 
-    python scripts/real_logs.py --stores runs/waymo runs/nuscenes --out docs/real-logs
+    python scripts/real_logs.py --raw data --work runs/real --page docs/real-logs-results.md
 
-Pictures show real data: whether they may be published depends on the licence of each data set.
+`raw` has a folder per source, named as in CONVERSIONS. Stores, drives and pictures go to `work` and stay there: the
+licences of the data do not let pictures of them be published. The page holds counts and scores. What is there already
+is not made again, so a planner that comes later costs its own drives only.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import tyro
 
+from radp.evaluation.planners import Row, compare, footnote, table
+from radp.geometry.line_kernels import nearest_on_line
 from radp.report.draw import draw_scenario
+from radp.scenario import PACIFICA, Box, Ego, ObjectType, Scenario
 from radp.scenario.store import ScenarioStore
+from radp.scene.egos import choose_egos
+from radp.scene.lane_graph import LaneGraph, lane_graph
+from radp.scene.match import match_lanes
+from radp.sources.convert import Options, convert, load_source
 
 matplotlib.use("Agg")
-COLUMNS = ("store", "logs", "scenarios", "maps", "seconds", "kinds", "rebuilt", "unknown", "failed")
+CONVERSIONS = {  # store -> source, folder of raw logs, who drives
+    "waymo-sdc": ("waymo-json", "womd_json", "sdc"),
+    "waymo-all": ("waymo-json", "womd_json", "all"),
+    "waymo-proto": ("waymo-proto", "womd_proto", "sdc"),
+    "scenarionet-waymo": ("scenarionet", "scenarionet_waymo", "sdc"),
+    "scenarionet-nuscenes": ("scenarionet", "scenarionet_nuscenes", "sdc"),
+    "argoverse-sensor": ("argoverse", "av2_sensor", "sdc"),
+    "argoverse-forecasting": ("argoverse", "av2_forecasting", "sdc"),
+    "commonroad": ("commonroad", "commonroad", "all"),
+}
+PLANNERS = ("log_replay", "constant_velocity", "idm", "pdm_closed", "diffusion-planner-mini")
+MODES = ("nonreactive", "reactive")
+MOVING = 2.0  # m/s
+NEAR = 60.0  # m around the ego in which a map is complete
+EVERY = 10  # frames between the poses that are compared with lanes
 
 
-def main(stores: tuple[Path, ...], out: Path, pictures: int = 6, reach: float = 60.0) -> None:
-    """Write OUT/sources.md and one picture per store.
+def main(
+    raw: Path,
+    work: Path,
+    page: Path,
+    planners: tuple[str, ...] = PLANNERS,
+    split: str = "waymo-sdc",
+    models: tuple[str, ...] = (),
+    tests: tuple[str, ...] = ("waymo-sdc@held-out", "waymo-all@held-out"),
+    pictures: int = 12,
+    workers: int = 1,
+) -> None:
+    """Convert, count, draw, drive; write the page.
 
     Args:
-        stores: Stores that `radp data convert` made.
-        out: Folder of the page.
-        pictures: Scenarios in each gallery, evenly taken from the store.
-        reach: Metres around the ego.
+        raw: Folder of the raw logs.
+        work: Folder for stores, drives and pictures.
+        page: Markdown file to write.
+        planners: Driven on `split`, in both modes.
+        split: Store of `work` for the table of planners.
+        models: Base first: compared on `tests`, with paired differences to the base.
+        tests: Stores of `work`, usually parts that no model learned from.
+        pictures: Scenarios in the gallery of each store.
+        workers: Processes.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    lines = ["# Converted logs", "", f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
-    for path in stores:
-        lines.append(f"| {' | '.join(row(path))} |")
-    for path in stores:
-        gallery(ScenarioStore.open(path), out / f"{path.name}.png", pictures, reach)
-        lines += ["", f"## {path.name}", "", f"![scenarios of {path.name}]({path.name}.png)"]
-    (out / "sources.md").write_text("\n".join(lines) + "\n")
-
-
-def row(path: Path) -> list[str]:
-    """What the card of a store says, for a table."""
-    card = json.loads((path / "card.json").read_text())
-    frames = [int(count) for count in card["frames"]]
-    seconds = f"{(min(frames) - 1) / 10:.1f} to {(max(frames) - 1) / 10:.1f}" if frames else ""
-    words = [", ".join(f"{word} {count}" for word, count in card[name].items()) for name in COLUMNS[5:8]]
-    return [
-        path.name,
-        str(card["logs"]),
-        str(card["scenarios"]),
-        str(card["maps"]),
-        seconds,
-        *words,
-        str(len(card["failed"])),
+    stores = [make_store(raw, work, name, workers) for name in CONVERSIONS if (raw / CONVERSIONS[name][1]).exists()]
+    lines = [
+        "# Results on real logs",
+        "",
+        "Written by `scripts/real_logs.py`; read with [real-logs.md](real-logs.md).",
+        "",
     ]
+    lines += ["## What was converted", "", *counts(stores), "", "## Do cars follow lanes?", "", *lane_table(stores)]
+    for path in stores:
+        gallery(ScenarioStore.open(path), work / "pictures" / f"{path.name}.png", pictures)
+    drive = partial(compare, modes=MODES, out=work / "drives", workers=workers)
+    lines += ["", "## Planners on Waymo", "", *scores(drive(planners, [str(work / split)]))]
+    if models:
+        rows = drive(models, [str(work / test) for test in tests])
+        lines += ["", "## Learned from people", "", *scores(rows, Path(models[0]).name)]
+    page.write_text("\n".join(lines) + "\n")
 
 
-def gallery(store: ScenarioStore, file: Path, pictures: int, reach: float) -> None:
-    """Scenarios at their first moment; three in a row."""
+def make_store(raw: Path, work: Path, name: str, workers: int) -> Path:
+    """Convert one source; a store that has its card is finished."""
+    source, folder, ego = CONVERSIONS[name]
+    if not (work / name / "card.json").exists():
+        options = Options(data=(raw / folder).resolve(), ego=ego)
+        convert(load_source(source), options, work / name, workers, partial(choose_egos, ego=ego))
+    return work / name
+
+
+def counts(stores: Sequence[Path]) -> list[str]:
+    """A table of the cards, and the reasons of what failed."""
+    columns = ("store", "logs", "scenarios", "maps", "seconds", "kinds", "rebuilt", "unknown", "failed")
+    lines, failures = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)], []
+    for path in stores:
+        card = json.loads((path / "card.json").read_text())
+        seconds = sorted((int(frames) - 1) / 10 for frames in card["frames"])
+        long = f"{seconds[0]:.1f}" if seconds[0] == seconds[-1] else f"{seconds[0]:.1f} to {seconds[-1]:.1f}"
+        words = [", ".join(f"{word} {count}" for word, count in card[name].items()) for name in columns[5:8]]
+        numbers = [str(card[name]) for name in columns[1:4]]
+        lines.append(f"| {' | '.join((path.name, *numbers, long, *words, str(len(card['failed']))))} |")
+        failures += [f"- {path.name}: {reason.removeprefix('SourceError: ')}" for reason in card["failed"].values()]
+    return [*lines, "", *failures]
+
+
+@dataclass(frozen=True)
+class OnLanes:
+    """P poses of moving vehicles: offset (P,) in metres from the centre of the lane they follow; NaN = on no lane."""
+
+    offset: np.ndarray
+
+    def cells(self) -> tuple[str, ...]:
+        known = self.offset[~np.isnan(self.offset)]
+        if not len(known):
+            return str(len(self.offset)), "n/a", "n/a", "n/a"
+        share, (middle, most) = len(known) / len(self.offset), np.percentile(known, (50, 95))
+        return str(len(self.offset)), f"{100 * share:.1f} %", f"{middle:.2f} m", f"{most:.2f} m"
+
+
+def lane_table(stores: Sequence[Path], most: int = 100) -> list[str]:
+    """How many of the moving egos and other vehicles are on a lane that runs their way, and how far from its centre."""
+    lines = ["| store | who | poses | on a lane | offset, median | 95 % |", "|---|---|---|---|---|---|"]
+    for path in stores:
+        store = ScenarioStore.open(path)
+        chosen = [store[int(i)] for i in spread(len(store), most)]
+        for who, poses in (("ego", ego_poses), ("others", other_poses)):
+            found = np.array([offset for scenario in chosen for offset in offsets(scenario, poses(scenario))])
+            lines.append(f"| {path.name} | {who} | {' | '.join(OnLanes(found).cells())} |")
+    note = (
+        f"Of up to {most} scenarios of each store, once a second: vehicles at {MOVING:.0f} m/s or more, others within "
+        f"{NEAR:.0f} m of the ego. On a lane: within 1 m of its area and 60 degrees of its direction."
+    )
+    return [*lines, "", note]
+
+
+def ego_poses(scenario: Scenario) -> np.ndarray:
+    """(P, 3) box centres of the ego while it moves, from the start of the drive."""
+    ego = scenario.ego[scenario.start :: EVERY]
+    ego = ego[ego[:, Ego.VX] >= MOVING]
+    ahead = np.stack((np.cos(ego[:, Ego.HEADING]), np.sin(ego[:, Ego.HEADING])), 1)
+    return np.concatenate((ego[:, :2] + PACIFICA.rear_axle_to_center * ahead, ego[:, 2:3]), 1)
+
+
+def other_poses(scenario: Scenario) -> np.ndarray:
+    """(P, 3) of other vehicles near the ego while they move."""
+    frames = slice(scenario.start, None, EVERY)
+    tracks, ego = scenario.tracks, scenario.ego[frames, :2]
+    state = tracks.state[:, frames]
+    speed = np.hypot(state[..., Box.VX], state[..., Box.VY])
+    near = np.hypot(*np.moveaxis(state[..., :2] - ego, -1, 0)) <= NEAR
+    vehicle = (tracks.type == ObjectType.VEHICLE)[:, None]
+    return state[tracks.valid[:, frames] & vehicle & near & (speed >= MOVING), :3]
+
+
+def offsets(scenario: Scenario, poses: np.ndarray) -> Iterator[float]:
+    """Metres from the centre of the lane of each pose; NaN where it is on none that runs its way."""
+    graph: LaneGraph = lane_graph(scenario.map)
+    for pose in poses:
+        lanes = match_lanes(graph, pose[None])
+        if not len(lanes):
+            yield np.nan
+            continue
+        first, last = graph.vertex_offsets[lanes[0]], graph.vertex_offsets[lanes[0] + 1]
+        yield float(nearest_on_line(pose[0], pose[1], graph.vertices, first, last)[0])
+
+
+def spread(count: int, wanted: int) -> np.ndarray:
+    """At most `wanted` of `count` positions, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(wanted, count)).round().astype(int))
+
+
+def gallery(store: ScenarioStore, file: Path, pictures: int, reach: float = NEAR) -> None:
+    """Scenarios at their first moment, with all tracks; three in a row."""
     import matplotlib.pyplot as plt
 
-    chosen = np.unique(np.linspace(0, len(store) - 1, min(pictures, len(store))).round().astype(int))
+    if file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    chosen = spread(len(store), pictures)
     rows = -(-len(chosen) // 3)
     figure, axes = plt.subplots(rows, 3, figsize=(12, 4.2 * rows), squeeze=False)
     for ax in axes.flat[len(chosen) :]:
@@ -71,6 +196,12 @@ def gallery(store: ScenarioStore, file: Path, pictures: int, reach: float) -> No
     figure.tight_layout()
     figure.savefig(file, dpi=80)
     plt.close(figure)
+
+
+def scores(rows: Sequence[Row], base: str | None = None) -> list[str]:
+    """The table x100 with 95 % intervals, and what its drives are."""
+    note = "x100, 95 % intervals from 10,000 resamples of logs; n/a: the map does not tell."
+    return [table(rows, base), "", note, *footnote(rows).splitlines()]
 
 
 if __name__ == "__main__":

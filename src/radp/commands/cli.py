@@ -55,6 +55,7 @@ VERBS = (
     Verb("data keep-hardest", "keep_hardest:keep_hardest", "Keep the scenarios that a planner drove worst."),
     Verb("train base", "train:train_base", "Train a diffusion planner from scratch."),
     Verb("train align", "train:train_align", "Align a planner with the driving rules (LoRA)."),
+    Verb("train focus", "train:train_focus", "List samples on which a planner would touch somebody."),
     Verb("train head", "train:train_head", "Train the head that tells rule pressures online."),
     Verb("train curves", "curves:curves", "Draw the loss of training runs."),
     Verb("calibrate", "cache:calibrate", "Fit the usual gradient of each rule."),

@@ -113,7 +113,11 @@ def train_align(
     batch: int = 128,
     lr: float = 2e-5,
     strength: float = 0.004,
+    min_time: float = 0.0,
     max_time: float = 1.0,
+    focus: Path | None = None,
+    focus_share: float = 0.5,
+    compress: bool = False,
     no_rules: bool = False,
     no_normalisation: bool = False,
     seed: int = 3407,
@@ -141,7 +145,11 @@ def train_align(
         batch: Samples of a step, over all processes.
         lr: Learning rate.
         strength: Weight of the rules beside the diffusion loss (lambda in the paper).
+        min_time: Rules act on draws with a diffusion time from this; 0 is all, as in the paper.
         max_time: Rules act on draws with a diffusion time up to this; 1 is all, as in the paper.
+        focus: List made by `radp train focus`: samples on which the base planner would touch somebody.
+        focus_share: Share of each batch that comes from that list.
+        compress: Take log(1 + J / scale) of each rule instead of J / scale.
         no_rules: Train the adapters without rules.
         no_normalisation: Do not divide the costs by their running scales.
         seed: Decides everything random.
@@ -159,6 +167,7 @@ def train_align(
     from radp.training.align import AlignConfig, paper_loop
     from radp.training.align import train_align as run
     from radp.training.data import open_samples
+    from radp.training.focus import Focus
     from radp.zoo import model_path
 
     torch.set_num_threads(threads)
@@ -166,15 +175,56 @@ def train_align(
     loop = replace(paper_loop(), steps=steps, batch=batch, lr=lr, seed=seed)
     loop = replace(loop, save_every=save_every, validate_every=validate_every)
     config = AlignConfig(
-        loop=loop, strength=strength, rules=not no_rules, normalise=not no_normalisation, max_time=max_time
+        loop=loop,
+        strength=strength,
+        rules=not no_rules,
+        normalise=not no_normalisation,
+        min_time=min_time,
+        max_time=max_time,
+        focus_share=focus_share if focus is not None else 0.0,
+        compress=compress,
     )
     scenes = scene_config(model.config)
     samples, rule_samples = open_samples(data, scenes), open_samples(data, RULE_SCENES)
     held_out = open_samples(validation, scenes) if validation is not None else None
-    settings = {**asdict(config), "base": base, "data": str(data), "samples": len(samples)}
+    chosen = Focus.load(focus).rows_in(samples) if focus is not None else []
+    settings = {**asdict(config), "base": base, "data": str(data), "samples": len(samples), "focus": len(chosen)}
     folder = RunFolder.create(out, "train align", settings, seed, {"threads": threads})
     drives = _spread(closed_loop, closed_loop_scenarios)
-    print(run(config, folder, model, samples, rule_samples, held_out, drives, stop_after))
+    print(run(config, folder, model, samples, rule_samples, held_out, drives, stop_after, chosen))
+    return 0
+
+
+def train_focus(
+    planner: str, data: Path, out: Path, samples: int = 20_000, within: float = 5.0, seed: int = 0, threads: int = 2
+) -> int:
+    """List the samples on which a planner would touch somebody soon and the logged way does not.
+
+    Example:
+        radp train focus --planner diffusion-planner-mini --data runs/samples --out runs/focus.json
+
+    Args:
+        planner: Packaged model or planner folder.
+        data: Samples of the training split, made by `radp data samples`.
+        out: JSON file, for `radp train align --focus`.
+        samples: How many to look at, drawn without repetition.
+        within: Seconds of the plan in which contact counts.
+        seed: Decides samples and noise.
+        threads: Torch threads.
+    """
+    import torch
+
+    from radp.attribution.online import RULE_SCENES
+    from radp.planners.learned import load_learned
+    from radp.training.data import open_samples
+    from radp.training.focus import find_focus
+
+    torch.set_num_threads(threads)
+    model = load_learned(planner)
+    source, rule_source = open_samples(data, model.scenes), open_samples(data, RULE_SCENES)
+    found = find_focus(model, source, rule_source, samples, seed, within)
+    found.save(out)
+    print(f"{out}: {len(found.rows)} of {found.looked_at} samples")
     return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -39,7 +40,9 @@ def paper_loop() -> LoopConfig:
 class AlignConfig:
     """Defaults are the paper's. `rules` False trains the adapters alone, `normalise` False skips the scales.
 
-    `max_time` is ours: rules act on draws with a diffusion time up to it; 1 means all, as in the paper.
+    The others are ours, and off as in the paper: rules act on draws with a diffusion time between `min_time` and
+    `max_time`; `focus_share` of each batch comes from chosen samples (training/focus.py); `compress` takes
+    log(1 + J_i / s_i) instead of J_i / s_i, so that a fast near miss does not drown a slow bump.
     """
 
     loop: LoopConfig = field(default_factory=paper_loop)
@@ -48,7 +51,10 @@ class AlignConfig:
     ego_weight: float = EGO_WEIGHT
     rules: bool = True
     normalise: bool = True
+    min_time: float = 0.0
     max_time: float = 1.0
+    focus_share: float = 0.0
+    compress: bool = False
     augment: float = PROBABILITY
 
 
@@ -71,8 +77,10 @@ class AlignTask:
         rule_samples: Samples,
         validation: Samples | None = None,
         scenarios: Sequence[Scenario] = (),
+        focus: Sequence[int] = (),
     ) -> None:
         self.config, self.samples, self.rule_samples = config, samples, rule_samples
+        self.focus = np.asarray(focus, dtype=np.int64)
         self.base, self.model = base, add_adapters(base, config.lora)  # the adapters sit inside `base`
         self.rules = registered_rules()
         self.memory = RuleScales(len(self.rules))
@@ -83,6 +91,10 @@ class AlignTask:
     def batch(self, step: int, rank: int, processes: int) -> AlignBatch:
         loop = self.config.loop
         rows = shuffled_rows(len(self.samples), loop.batch, step, loop.seed)
+        chosen = int(self.config.focus_share * loop.batch) if len(self.focus) else 0
+        if chosen:
+            rows = np.concatenate((rows[chosen:], self.focus[shuffled_rows(len(self.focus), chosen, step, loop.seed)]))
+            rows = np.random.default_rng([loop.seed, step]).permutation(rows)  # each process gets both
         share = loop.batch // processes
         mine = rows[rank * share : (rank + 1) * share]
         draws = Draws.make(len(mine), torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank)))
@@ -103,7 +115,8 @@ class AlignTask:
         costs = costs[counted]
         self.memory.update(costs)
         normalised = self.memory(costs) if self.config.normalise else costs
-        rule_loss = self.config.strength * (normalised.mean(0) * self.weights).sum()
+        terms = torch.log1p(normalised) if self.config.compress else normalised
+        rule_loss = self.config.strength * (terms.mean(0) * self.weights).sum()
         parts |= self._shares(total, rule_loss, diffusion.output)
         for i, rule in enumerate(self.rules):
             parts[f"cost/{rule.name}"] = costs[:, i].mean().item()
@@ -117,7 +130,8 @@ class AlignTask:
         plan = metres[:, 0, 1:]
         draws = len(plan) // len(batch.scene)
         context = RuleContext.from_scene(batch.rule_scene.repeat_interleave(draws), logged=True, horizon=plan.shape[1])
-        return rule_costs(plan, context, self.rules), diffusion.time <= self.config.max_time
+        counted = (self.config.min_time <= diffusion.time) & (diffusion.time <= self.config.max_time)
+        return rule_costs(plan, context, self.rules), counted
 
     def _shares(self, diffusion: Tensor, rules: Tensor, output: Tensor) -> dict[str, float]:
         """How strongly each part pulls at the network's answer: norms of the two gradients."""
@@ -150,9 +164,10 @@ def train_align(
     validation: Samples | None = None,
     scenarios: Sequence[Scenario] = (),
     stop_after: int | None = None,
+    focus: Sequence[int] = (),
 ) -> Path:
     """Train the adapters, or go on, and write them to FOLDER/adapter in PEFT's own format; returns that path."""
-    task = AlignTask(config, base, samples, rule_samples, validation, scenarios)
+    task = AlignTask(config, base, samples, rule_samples, validation, scenarios, focus)
     print(trained_in_words(task.model), file=sys.stderr)
     model = fit(task, config.loop, folder, stop_after)
     target = folder.path / "adapter"

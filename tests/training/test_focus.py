@@ -1,0 +1,106 @@
+"""Samples worth a second look: found by contact of the plan, refused for another folder, and half of each batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from radp.rules import RuleContext
+from radp.runs.errors import BadInput
+from radp.scene.plan import Plan
+from radp.training.align import AlignConfig, AlignTask
+from radp.training.focus import Focus, find_focus, first_contact
+from radp.training.loop import LoopConfig
+from tests.rules.hand_made import scene, straight_plan, straight_route
+
+LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead
+
+
+class Road:
+    """Even rows have the standing car, odd rows are empty; the logged ego stays where it is."""
+
+    def __init__(self) -> None:
+        still = torch.zeros(1, 80, 3, dtype=torch.float64)
+        still[..., 0] = 0.1
+        self.kinds = [
+            replace(scene(straight_route(), agents=agents), ego_agent_future=still, neighbor_agents_future=None)
+            for agents in ([LEAD], [(30.0, 40.0, 0.0, 0.0, 4.5)])
+        ]
+
+    def __len__(self) -> int:
+        return 40
+
+    def read(self, rows: np.ndarray):
+        parts = [self.kinds[int(row) % 2] for row in rows]
+        return parts[0] if len(parts) == 1 else _stack(parts)
+
+
+def _stack(parts):
+    fields = {k: v for k, v in parts[0].__dict__.items() if isinstance(v, torch.Tensor)}
+    return replace(parts[0], **{k: torch.cat([getattr(part, k) for part in parts]) for k in fields})
+
+
+class Straight:
+    name = "straight"
+
+    def plan(self, now, generator=None) -> Plan:
+        return Plan(trajectory=straight_plan(speed=10.0).expand(len(now), -1, -1))
+
+
+def test_first_contact_by_hand():
+    context = RuleContext.from_scene(scene(straight_route(), agents=[LEAD]))
+    # the front bumper is 4.049 m ahead of the rear axle, the car's rear at 27.75 m: 23.7 m at 10 m/s
+    assert float(first_contact(straight_plan(speed=10.0), context)) == pytest.approx(2.4)
+    assert float(first_contact(straight_plan(speed=1.0), context)) == float("inf")
+
+
+def test_rows_with_contact_are_found_and_kept(tmp_path):
+    road = Road()
+    found = find_focus(Straight(), road, road, count=20, seed=3, batch=7)
+    assert found.rows and all(row % 2 == 0 for row in found.rows)
+    looked = np.random.default_rng([3, 13]).permutation(40)[:20]
+    assert sorted(found.rows) == sorted(row for row in looked.tolist() if row % 2 == 0)
+    assert not find_focus(Straight(), road, road, count=20, seed=3, within=2.0).rows
+    found.save(tmp_path / "focus.json")
+    assert Focus.load(tmp_path / "focus.json") == found
+    assert found.rows_in(road) == found.rows
+    with pytest.raises(BadInput, match="made from 99"):
+        replace(found, of=99).rows_in(road)
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(BadInput, match="radp train focus"):
+        Focus.load(tmp_path / "other.json")
+
+
+class Rows:
+    """Samples that remember what was read."""
+
+    def __init__(self, whole) -> None:
+        self.whole, self.asked = whole, []
+
+    def __len__(self) -> int:
+        return 1_000
+
+    def read(self, rows: np.ndarray):
+        self.asked.append(rows)
+        return self.whole
+
+
+def test_half_of_a_batch_comes_from_the_list():
+    from radp.model.config import ModelConfig
+    from radp.model.network import build_model
+    from tests.made_scenes import made_scene
+
+    whole = made_scene(8, agents=20, lanes=40, route_lanes=12)
+    rows, focus = Rows(whole), list(range(100, 112))
+    config = AlignConfig(loop=LoopConfig(steps=10, batch=8), focus_share=0.5, augment=0.0)
+    task = AlignTask(config, build_model(ModelConfig.preset("mini"), 0), rows, Rows(whole), focus=focus)
+    for step in range(6):
+        task.batch(step, 0, 1)
+    assert all(np.isin(asked, focus).sum() >= 4 for asked in rows.asked)
+    assert set(focus) <= set(np.concatenate(rows.asked).tolist())  # three steps of four go once through the twelve
+    again = len(rows.asked)
+    task.batch(5, 0, 1)
+    np.testing.assert_array_equal(rows.asked[again - 1], rows.asked[again])

@@ -165,14 +165,19 @@ class LogDb:
             kinds[i] = ObjectType[name]
         return kinds
 
-    def lights(self, frames: Sequence[bytes]) -> list[tuple[int, str, int]]:
-        """(frame, connector id, LightState) of the lights that are listed in some frames."""
+    def lights(self, frames: Sequence[bytes]) -> tuple[np.ndarray, list[str], np.ndarray, np.ndarray]:
+        """Lights listed in some frames: frame (R,), names of C connectors, which of them (R,), LightState (R,)."""
         query = "SELECT lidar_pc_token, lane_connector_id, status FROM traffic_light_status WHERE lidar_pc_token IN"
-        position = {token: i for i, token in enumerate(frames)}
-        return [
-            (position[token], str(connector), LIGHTS.get(status, UNKNOWN_LIGHT))
-            for token, connector, status in self.rows(f"{query} ({_marks(frames)})", frames)
+        rows = self.rows(f"{query} ({_marks(frames)})", frames)
+        tokens, connectors, words = zip(*rows) if rows else ((), (), ())
+        places: list[dict[Any, int]] = [
+            {token: i for i, token in enumerate(frames)},
+            {connector: i for i, connector in enumerate(dict.fromkeys(connectors))},
+            {word: LIGHTS.get(word, UNKNOWN_LIGHT) for word in set(words)},
         ]
+        columns = zip(places, (tokens, connectors, words))  # some thousand rows: a lookup in C is worth the trouble
+        frame, which, state = (np.fromiter(map(place.__getitem__, column), np.int64) for place, column in columns)
+        return frame, [str(connector) for connector in places[1]], which, state.astype(np.uint8)
 
     def route_and_goal(self, token: str) -> tuple[tuple[str, ...], np.ndarray | None]:
         """Roadblock ids and goal pose (3,) of the scene to which a frame belongs."""

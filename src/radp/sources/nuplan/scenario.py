@@ -75,12 +75,10 @@ def lights_of(log: LogDb, frames: list[bytes], road: RoadMap) -> TrafficLights:
     """Lights of the connectors that the road has; those of connectors further away are left out."""
     known = {name: lane for name, lane in road.lane_index.items() if road.is_connector[lane]}
     known |= {name[:-1]: lane for name, lane in known.items() if name.endswith("c")}  # those that share a lane's number
-    cells, count = bytearray(len(frames) * len(road)), len(road)  # faster than an array for single values
-    lanes = set()
-    for frame, name, value in log.lights(frames):
-        lane = known.get(name)
-        if lane is not None:
-            cells[frame * count + lane] = value
-            lanes.add(lane)
-    columns = np.array(sorted(lanes), dtype=np.int64)
-    return TrafficLights(columns, np.frombuffer(cells, dtype=np.uint8).reshape(len(frames), count)[:, columns])
+    frame, connectors, which, state = log.lights(frames)
+    lane = np.array([known.get(name, -1) for name in connectors], dtype=np.int64)[which]
+    near = lane >= 0
+    columns, column = np.unique(lane[near], return_inverse=True)
+    states = np.zeros((len(frames), len(columns)), dtype=np.uint8)
+    states[frame[near], column] = state[near]
+    return TrafficLights(columns, states)

@@ -79,6 +79,14 @@ def test_calibration_is_the_75th_percentile():
     assert calibration.samples == 1000
 
 
+def test_a_rule_that_is_mostly_silent_has_a_usual_level_all_the_same():
+    draw = np.random.default_rng(0)
+    loud = draw.exponential(size=1000) + 0.1
+    quiet = np.where(draw.random(1000) < 0.1, loud, 1e-9)
+    calibration = Calibration.fit([np.stack((loud, quiet, np.zeros(1000)), 1)], ["a", "b", "c"])
+    assert calibration.kappa == pytest.approx((np.percentile(loud, 75), np.percentile(quiet[quiet > 1e-6], 75), 1.0))
+
+
 def test_a_foreign_calibration_is_refused(tmp_path):
     plan, context = example()
     with pytest.raises(ValueError, match="calibration is for a, b"):

@@ -31,14 +31,15 @@ BATCH = 64
 
 
 def fingerprint(model: DiffusionModel, calibration: Calibration) -> str:
-    """Changes when the planner's weights or settings, the rules' constants or the calibration change."""
+    """Changes when the planner's weights or settings, the rules, the features or the calibration change."""
     digest = hashlib.sha256(f"format {FORMAT}".encode())
     for name, value in sorted(model.state_dict().items()):
         digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
     digest.update(json.dumps(model.config.to_json(), sort_keys=True).encode())
     digest.update(json.dumps([calibration.rules, calibration.kappa]).encode())
-    rules_room = Path(__file__).parents[1] / "rules"
-    for file in sorted(file for file in rules_room.glob("*.py") if file.name != "bench.py"):
+    code = Path(__file__).parents[1]
+    rules = sorted(file for file in (code / "rules").glob("*.py") if file.name != "bench.py")
+    for file in (*rules, code / "model" / "features.py"):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

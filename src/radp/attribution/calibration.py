@@ -20,6 +20,19 @@ PERCENTILE = 75.0
 EPSILON = 1e-6
 
 
+def usual_level(gradients: np.ndarray) -> float:
+    """kappa > 0 of one rule from its RMS gradients (N,): the 75th percentile.
+
+    A rule that is silent in more than three quarters of the samples has no positive one; then of those gradients that
+    are felt at all (above epsilon), and 1 where none is.
+    """
+    level = np.percentile(gradients, PERCENTILE)
+    felt = gradients[gradients > EPSILON]
+    if level <= EPSILON:
+        level = np.percentile(felt, PERCENTILE) if len(felt) else 1.0
+    return float(level)
+
+
 @dataclass(frozen=True)
 class RuleScaling:
     """kappa (M,) in the order of some rules, and which of them were calibrated."""
@@ -57,7 +70,7 @@ class Calibration:
     ) -> Calibration:
         """RMS gradients in batches (B, M); `rules` are the names of the M, the paper's six if not given."""
         values = np.concatenate(list(gradients))
-        kappa = np.percentile(values, PERCENTILE, axis=0)
+        kappa = [usual_level(column) for column in values.T]
         names = tuple(rules or (rule.name for rule in default_rules()))
         return cls(names, tuple(float(k) for k in kappa), len(values), about or {})
 

@@ -15,6 +15,7 @@ from radp.model.features import plan_features
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
 from radp.rules import RuleContext, rules_named
+from radp.runs import Progress
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 
@@ -79,11 +80,13 @@ def fit_calibration(
     """kappa from the planner's own plans on `batches` random batches of the training split."""
     rows = np.random.default_rng([seed, 13]).permutation(len(samples))[: batches * batch]
     gradients = []
-    for first in range(0, len(rows), batch):
-        chosen = rows[first : first + batch]
-        seeds = sample_seeds(seed, first, len(chosen))
-        _, _, why = explain_samples(model, samples.read(chosen), rule_samples.read(chosen), None, seeds)
-        gradients.append(why.gradient_norm.numpy())
+    with Progress("samples planned", len(rows)) as progress:
+        for first in range(0, len(rows), batch):
+            chosen = rows[first : first + batch]
+            seeds = sample_seeds(seed, first, len(chosen))
+            _, _, why = explain_samples(model, samples.read(chosen), rule_samples.read(chosen), None, seeds)
+            gradients.append(why.gradient_norm.numpy())
+            progress.advance(len(chosen))
     return Calibration.fit(gradients, why.rules, about)
 
 

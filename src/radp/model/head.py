@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.functional import softplus
+from torch.nn.functional import gelu, softplus
 
 from radp.model.features import feature_count
 from radp.model.layers import Attention, hiding_bias
@@ -49,9 +49,12 @@ class AttributionHead(nn.Module):
         self.query = nn.Linear(query, config.tokens)
         self.attention = Attention(config.tokens, config.heads, 0.0)
         width = query + config.tokens
-        self.branches = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, config.hidden), nn.GELU(), nn.Linear(config.hidden, 1)) for _ in config.rules
-        )
+        # M separate MLPs side by side: neurons of one rule feed no other, and one product computes all
+        rules = len(config.rules)
+        self.branches = nn.Linear(width, rules * config.hidden)
+        bound = config.hidden**-0.5
+        self.out_weight = nn.Parameter(torch.empty(rules, config.hidden).uniform_(-bound, bound))
+        self.out_bias = nn.Parameter(torch.empty(rules).uniform_(-bound, bound))
 
     def forward(self, ego_token: Tensor, features: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
         """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool -> pressures (B, M), at least 0."""
@@ -59,8 +62,8 @@ class AttributionHead(nn.Module):
         scene = self.scene_norm(scene)
         keys_values = self.attention.keys_values(scene)
         context = self.attention(self.query(z).unsqueeze(1), keys_values, hiding_bias(padded)).squeeze(1)
-        shared = torch.cat((z, context), -1)
-        return softplus(torch.cat([branch(shared) for branch in self.branches], -1))
+        hidden = gelu(self.branches(torch.cat((z, context), -1))).unflatten(-1, self.out_weight.shape)
+        return softplus((hidden * self.out_weight).sum(-1) + self.out_bias)
 
 
 WEIGHTS, CONFIG = "head.safetensors", "head.json"

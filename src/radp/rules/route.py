@@ -17,6 +17,9 @@ LINK_GAP = 1.5  # m between the end of a lane and the start of its successor
 SIDE_BY_SIDE = 15.0  # m, lanes further apart than this do not form one corridor
 SAME_WAY = 0.8  # cosine of the angle between lanes of one corridor
 
+# columns of a route's table: point [m], unit direction, borders relative to the point [m], progress [m]
+POINT, DIRECTION, LEFT, RIGHT, STATION = slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8), 8
+
 
 @dataclass(frozen=True)
 class Match:
@@ -49,11 +52,7 @@ class Match:
 class Route:
     """R route lanes of P points, ego frame; rows that no scene of the batch uses are left out."""
 
-    points: Tensor  # (B, R, P, 2)
-    direction: Tensor  # (B, R, P, 2) unit
-    left: Tensor  # (B, R, P, 2) left border relative to the point
-    right: Tensor  # (B, R, P, 2)
-    station: Tensor  # (B, R, P) progress along the route, 0 at the ego
+    table: Tensor  # (B, R, P, 9) what is known of each point, in the order of the columns below
     placed: Tensor  # (B, R) bool: lane present and its station known
     speed_limit: Tensor  # (B, R)
     has_speed_limit: Tensor  # (B, R) bool
@@ -62,26 +61,32 @@ class Route:
     @classmethod
     @torch.no_grad()
     def from_scene(cls, scene: Scene) -> Route:
-        lanes = scene.route_lanes
-        used = present(lanes).any(-1).any(0)
+        valid = present(scene.route_lanes).any(-1)
+        used = valid.any(0)
         used[0] = True  # at least one row, even without a route
         rows = used.nonzero()[:, 0]
-        lanes = lanes[:, rows]
+        lanes, valid = scene.route_lanes[:, rows], valid[:, rows]
         points = lanes[..., : LaneColumn.DX]
-        valid = present(lanes).any(-1)
-        along = stations(points)
-        offset, placed = _lane_offsets(points, directions(points), along[..., -1], valid)
+        direction, along = directions(points), stations(points)
+        offset, placed = _lane_offsets(points, direction, along, valid)
+        borders = lanes[..., LaneColumn.LEFT_X : LaneColumn.IS_GREEN]
         return cls(
-            points=points,
-            direction=directions(points),
-            left=lanes[..., LaneColumn.LEFT_X : LaneColumn.RIGHT_X],
-            right=lanes[..., LaneColumn.RIGHT_X : LaneColumn.IS_GREEN],
-            station=along + offset.unsqueeze(-1),
+            table=torch.cat((points, direction, borders, (along + offset.unsqueeze(-1)).unsqueeze(-1)), -1),
             placed=placed,
             speed_limit=scene.route_lanes_speed_limit[:, rows, 0],
             has_speed_limit=scene.route_lanes_has_speed_limit[:, rows, 0] & placed,
             red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & placed,
         )
+
+    @property
+    def points(self) -> Tensor:
+        """(B, R, P, 2)"""
+        return self.table[..., POINT]
+
+    @property
+    def station(self) -> Tensor:
+        """(B, R, P) progress along the route, 0 at the ego."""
+        return self.table[..., STATION]
 
     @property
     def end(self) -> Tensor:
@@ -99,26 +104,25 @@ class Route:
         vertex, distance = nearest_vertex(points, self.points, self.placed)  # (B, H, R)
         lane = distance.argmin(-1)  # (B, H)
         k = vertex.gather(-1, lane.unsqueeze(-1)).squeeze(-1)
-        last = self.points.shape[2] - 1
-        before, at, after = (_take(self.points, lane, (k + d).clamp(0, last)) for d in (-1, 0, 1))
-        forward = (nearer_segment(points, before, at, after) & (k < last)) | (k == 0)
-        first = torch.where(forward, k, k - 1)
-        anchor, end = _take(self.points, lane, first), _take(self.points, lane, first + 1)
-        tangent = _take(self.direction, lane, first)
+        last = self.table.shape[2] - 1
+        around = (k.unsqueeze(-1) + torch.arange(-1, 2, device=k.device)).clamp(0, last)
+        before, at, after = _take(self.table, lane.unsqueeze(-1), around).unbind(2)  # (B, H, 9) each
+        forward = nearer_segment(points, before[..., POINT], at[..., POINT], after[..., POINT]) & (k < last)
+        forward = (forward | (k == 0)).unsqueeze(-1)
+        start, end = torch.where(forward, at, before), torch.where(forward, after, at)
+        anchor, tangent = start[..., POINT], start[..., DIRECTION]
         along = ((points - anchor) * tangent).sum(-1)
-        share = (along / (end - anchor).norm(dim=-1).clamp(min=1e-6)).clamp(0, 1).unsqueeze(-1)
-        foot = anchor + share * (end - anchor)
-        left = _take(self.left, lane, first).lerp(_take(self.left, lane, first + 1), share)
-        right = _take(self.right, lane, first).lerp(_take(self.right, lane, first + 1), share)
+        share = (along / (end - start)[..., POINT].norm(dim=-1).clamp(min=1e-6)).clamp(0, 1).unsqueeze(-1)
+        foot = start.lerp(end, share)
         normal = torch.stack((-tangent[..., 1], tangent[..., 0]), -1)
-        left_width, right_width = self._corridor(vertex, foot, tangent, normal)
+        left_width, right_width = self._corridor(vertex, foot[..., POINT], tangent, normal)
         valid = self.placed.any(-1, keepdim=True).expand(lane.shape)
         return Match(
             anchor=anchor,
             tangent=tangent,
-            station=_take(self.station, lane, first),
-            left_width=torch.maximum(left_width, (left * normal).sum(-1)),
-            right_width=torch.maximum(right_width, -(right * normal).sum(-1)),
+            station=start[..., STATION],
+            left_width=torch.maximum(left_width, (foot[..., LEFT] * normal).sum(-1)),
+            right_width=torch.maximum(right_width, -(foot[..., RIGHT] * normal).sum(-1)),
             speed_limit=self.speed_limit.gather(1, lane),
             has_speed_limit=self.has_speed_limit.gather(1, lane) & valid,
             valid=valid,
@@ -128,22 +132,24 @@ class Route:
         """Left and right reach (B, H) of the lanes that lie side by side with the foot point (B, H, 2)."""
         batch, horizon, rows = vertex.shape
         row = torch.arange(rows, device=vertex.device).expand(batch, horizon, rows)
-        point, way = _take(self.points, row, vertex), _take(self.direction, row, vertex)  # (B, H, R, 2)
-        gap = point - foot.unsqueeze(2)
-        ahead = (gap * tangent.unsqueeze(2)).sum(-1)
-        cos = (way * tangent.unsqueeze(2)).sum(-1)
-        across = (way * normal.unsqueeze(2)).sum(-1)
-        offset = (gap * normal.unsqueeze(2)).sum(-1) - ahead * across / cos.clamp(min=SAME_WAY)
-        spacing = (self.station[..., -1] - self.station[..., 0]) / max(1, self.points.shape[2] - 1)  # (B, R)
+        there = _take(self.table, row, vertex)  # (B, H, R, 9)
+        tangent, normal = tangent.unsqueeze(2), normal.unsqueeze(2)
+        gap, way = there[..., POINT] - foot.unsqueeze(2), there[..., DIRECTION]
+        ahead = (gap * tangent).sum(-1)
+        cos = (way * tangent).sum(-1)
+        across = (way * normal).sum(-1)
+        offset = (gap * normal).sum(-1) - ahead * across / cos.clamp(min=SAME_WAY)
+        spacing = (self.station[..., -1] - self.station[..., 0]) / max(1, self.table.shape[2] - 1)  # (B, R)
         beside = (
             self.placed.unsqueeze(1)
             & (ahead.abs() <= spacing.unsqueeze(1))
             & (cos >= SAME_WAY)
             & (offset.abs() <= SIDE_BY_SIDE)
         )
-        left = offset + (_take(self.left, row, vertex) * normal.unsqueeze(2)).sum(-1)
-        right = -offset - (_take(self.right, row, vertex) * normal.unsqueeze(2)).sum(-1)
-        return (side.masked_fill(~beside, -torch.inf).amax(-1) for side in (left, right))  # type: ignore[return-value]
+        left = offset + (there[..., LEFT] * normal).sum(-1)
+        right = -offset - (there[..., RIGHT] * normal).sum(-1)
+        both = torch.stack((left, right)).masked_fill(~beside, -torch.inf).amax(-1)
+        return both[0], both[1]
 
 
 def _take(rows: Tensor, lane: Tensor, vertex: Tensor) -> Tensor:
@@ -152,20 +158,20 @@ def _take(rows: Tensor, lane: Tensor, vertex: Tensor) -> Tensor:
     return rows[batch, lane, vertex]
 
 
-def _lane_offsets(points: Tensor, direction: Tensor, length: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+def _lane_offsets(points: Tensor, direction: Tensor, station: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
     """Progress (B, R) at the start of each lane, 0 at the origin, and whether it could be told.
 
-    Lanes come in any order. Those beside the ego are placed by the ego's own station on them; successors and
-    predecessors follow by their end points; what is still left is placed by the nearest lane that is known.
+    `station` (B, R, P) runs from the start of each lane. Lanes come in any order. Those beside the ego are placed by
+    the ego's own station on them; successors and predecessors follow by their end points; what is still left is placed
+    by the nearest lane that is known.
     """
-    batch, rows = valid.shape
-    offset = points.new_zeros(batch, rows)
-    along, gap = _station_of_origin(points, direction)
+    rows, length = valid.shape[1], station[..., -1]
+    along, gap = _station_of_origin(points, direction, station)
     beside = valid & (along >= 0) & (along <= length) & (gap <= SIDE_BY_SIDE) & (direction[:, :, 0, 0] > -0.5)
     nearest = gap.masked_fill(~valid, torch.inf).argmin(-1, keepdim=True)
     is_nearest = torch.zeros_like(valid).scatter(1, nearest, True) & valid
     known = torch.where(beside.any(-1, keepdim=True), beside, is_nearest)
-    offset = torch.where(known, -along, offset)
+    offset = torch.where(known, -along, 0.0)
     link = (points[:, :, None, -1] - points[:, None, :, 0]).norm(dim=-1) < LINK_GAP
     link &= valid[:, :, None] & valid[:, None, :] & ~torch.eye(rows, dtype=torch.bool, device=points.device)
     for _ in range(rows):
@@ -176,25 +182,25 @@ def _lane_offsets(points: Tensor, direction: Tensor, length: Tensor, valid: Tens
             break
         offset = torch.where(new_ahead, ahead, torch.where(new_behind, behind, offset))
         known = known | new_ahead | new_behind
-    return _place_by_neighbours(points, direction, offset, known, valid)
+    return _place_by_neighbours(points, direction, station, offset, known, valid)
 
 
-def _station_of_origin(points: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
+def _station_of_origin(points: Tensor, direction: Tensor, station: Tensor) -> tuple[Tensor, Tensor]:
     """Where the origin lies on each lane: station from its start (B, R), may be outside the lane, and distance."""
     gap = points.norm(dim=-1)
     nearest = gap.argmin(-1, keepdim=True)
-    at = stations(points).gather(-1, nearest).squeeze(-1)
+    at = station.gather(-1, nearest).squeeze(-1)
     index = nearest.unsqueeze(-1).expand(*nearest.shape, 2)
     extra = -(points.gather(2, index) * direction.gather(2, index)).sum(-1).squeeze(-1)
     return at + extra, gap.gather(-1, nearest).squeeze(-1)
 
 
 def _place_by_neighbours(
-    points: Tensor, direction: Tensor, offset: Tensor, known: Tensor, valid: Tensor
+    points: Tensor, direction: Tensor, station: Tensor, offset: Tensor, known: Tensor, valid: Tensor
 ) -> tuple[Tensor, Tensor]:
     left = valid & ~known & known.any(-1, keepdim=True)
     if bool(left.any()):
-        along = stations(points) + offset.unsqueeze(-1)
+        along = station + offset.unsqueeze(-1)
         starts = points[:, :, 0]
         vertex, distance = nearest_vertex(starts, points, known)  # each lane's start against every known lane
         lane = distance.argmin(-1)

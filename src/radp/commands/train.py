@@ -59,7 +59,7 @@ def train_base(
         validation: Samples for the validation loss, of other road networks.
         closed_loop: Split or store whose first scenarios are driven while training.
         closed_loop_scenarios: How many of these, spread evenly.
-        start_from: A model folder or .pth to go on from instead of random weights.
+        start_from: A packaged model, model folder or .pth to go on from instead of random weights.
         steps: Optimiser steps in all.
         batch: Samples of a step, over all processes.
         lr: Learning rate after warm-up.
@@ -82,9 +82,10 @@ def train_base(
     from radp.training.base import train_base as run
     from radp.training.data import open_samples
     from radp.training.loop import LoopConfig
+    from radp.zoo import model_path
 
     torch.set_num_threads(threads)
-    initial = load_model(start_from) if start_from is not None else None
+    initial = load_model(model_path(start_from)) if start_from is not None else None
     model = initial.config if initial is not None else ModelConfig.preset(preset)
     loop = LoopConfig(steps=steps, batch=batch, lr=lr, warmup=warmup, schedule=schedule, seed=seed)
     loop = replace(loop, save_every=save_every, validate_every=validate_every)

@@ -9,7 +9,7 @@ from radp.commands.cli import main
 from radp.evaluation.closed_loop import run_simulation
 from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS
-from radp.evaluation.intervention import compare, high_frames, intervene
+from radp.evaluation.intervention import Nudge, Trial, compare, evenly, high_frames, intervene
 from radp.scenario.store import ScenarioWriter
 from radp.scenario.synthetic import make_scenario
 
@@ -21,6 +21,12 @@ def test_high_frames_are_those_above_a_quantile_of_all():
     assert not high_frames(np.zeros((2, 5)))[1].any()  # a rule that never presses has no high frames
 
 
+def test_scenarios_are_spread_evenly():
+    places = np.array([2, 3, 5, 8, 13])
+    assert evenly(places, None).tolist() == evenly(places, 9).tolist() == places.tolist()
+    assert evenly(places, 3).tolist() == [2, 5, 13] and evenly(places, 1).tolist() == [2]
+
+
 def test_changes_are_paired_and_only_of_high_frames():
     severity = np.zeros((2, 100))
     plain = Drives(("lane",), ("a", "b"), np.array([100, 100]), {}, {e.name: severity for e in ENDPOINTS})
@@ -29,7 +35,8 @@ def test_changes_are_paired_and_only_of_high_frames():
     nudged = Drives((), ("b",), np.array([100]), {}, {e.name: after for e in ENDPOINTS})
     high = np.zeros((2, 100), dtype=bool)
     high[1, 5:10] = True
-    told = compare(plain, nudged, np.array([1]), high, "lane", -1, 0.5)
+    trial = Trial(Nudge("run", "lane", 0.5, 0.3, "out"), -1, high, np.array([1]), ("b",))
+    told = compare(plain, trial, nudged)
     by_name = dict(zip((e.name for e in ENDPOINTS), told.change))
     assert by_name["collision"].value == -1.0 and told.frames == 5  # 2 s window: before the 9s
     assert by_name["lane"].value == 9.0  # 8 s window: reaches them

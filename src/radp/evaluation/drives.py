@@ -45,6 +45,13 @@ class Drives:
         """(N, T) scores of one rule."""
         return self.scores[source][..., self.rules.index(rule)]
 
+    def some(self, chosen: np.ndarray) -> Drives:
+        """The drives with these places (n,) alone."""
+        scores, severity = (
+            {name: values[chosen] for name, values in told.items()} for told in (self.scores, self.severity)
+        )
+        return Drives(self.rules, tuple(self.tokens[i] for i in chosen), self.lengths[chosen], scores, severity)
+
 
 def read_drives(run: Run, rivals: bool = True) -> Drives:
     """Every finished drive of a run that keeps pressures; BadInput if it keeps none."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from radp.evaluation.intervals import Estimate, means_of
 from radp.evaluation.risk import severities
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
-from radp.runs import RunFolder, parallel_map
+from radp.runs import Progress, RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.sim.rollout_store import RolloutStore
@@ -56,26 +55,39 @@ def intervene(
     both_ways: bool = True,
     limit: int | None = None,
     workers: int = 1,
-    batch: int = 16,
+    batch: int = 32,
+    drives: Drives | None = None,
 ) -> list[Intervention]:
-    """Drive the scenarios of `run` with high pressures again, for each rule; what is there already is kept."""
-    drives = read_drives(run, rivals=False)
+    """Drive scenarios of `run` with high pressures again, for each rule; what is there already is kept.
+
+    At most `limit` scenarios for each rule, evenly spread over those with high pressures. `drives`: those of the run,
+    if they were read before.
+    """
+    drives = drives or read_drives(run, rivals=False)
     if "teacher" not in drives.scores:
         raise BadInput(f"{run.folder.path} has no exact pressures: drive it with --attribution teacher")
     unknown = [rule for rule in rules if rule not in drives.rules]
     if unknown:
         raise BadInput(f"no rule {unknown[0]!r}; expected some of {', '.join(drives.rules)}")
-    found = []
+    trials = []
     for rule in rules or drives.rules:
         threshold, high = high_frames(drives.channel("teacher", rule))
-        chosen = np.flatnonzero(high.any(1))[:limit]
-        for sign in (-1, 1) if both_ways else (-1,):
-            if len(chosen):
-                folder = Path(out) / f"{rule}-{'down' if sign < 0 else 'up'}"
-                nudge = Nudge(str(run.folder.path), rule, threshold, -sign * step)
-                again = drive_nudged(nudge, [drives.tokens[i] for i in chosen], folder, workers, batch)
-                found.append(compare(drives, again, chosen, high, rule, sign, threshold))
-    return found
+        chosen = evenly(np.flatnonzero(high.any(1)), limit)
+        tokens = tuple(drives.tokens[i] for i in chosen)
+        for sign in (-1, 1) if both_ways and len(chosen) else (-1,) if len(chosen) else ():
+            folder = Path(out) / f"{rule}-{'down' if sign < 0 else 'up'}"
+            nudge = Nudge(str(run.folder.path), rule, threshold, -sign * step, str(folder))
+            trials.append(Trial(nudge, sign, high, chosen, tokens))
+    drive_nudged(trials, workers, batch)
+    with Progress("interventions compared", len(trials)) as progress:
+        return [compare(drives, trial, read_nudged(run, trial, progress)) for trial in trials]
+
+
+def evenly(places: np.ndarray, limit: int | None) -> np.ndarray:
+    """At most `limit` of the places (n,), evenly spread over them."""
+    if limit is None or len(places) <= limit:
+        return places
+    return places[np.linspace(0, len(places) - 1, limit).round().astype(int)]
 
 
 def high_frames(pressure: np.ndarray, quantile: float = HIGH) -> tuple[float, np.ndarray]:
@@ -92,41 +104,63 @@ class Nudge:
     rule: str
     threshold: float
     size: float  # m down the gradient
+    folder: str
 
     def planner(self, run: Run) -> NudgedPlanner:
         plain = load_planner(run.job.planner)
         return NudgedPlanner(plain, self.rule, self.threshold, self.size, calibration_of(plain, run.job.planner))
 
+    @property
+    def store(self) -> RolloutStore:
+        return RolloutStore(Path(self.folder) / "drives")
 
-def drive_nudged(nudge: Nudge, tokens: Sequence[str], out: Path, workers: int, batch: int) -> Drives:
-    """Drive `tokens` again into the folder `out` and read what came of it, in that order."""
-    settings = {**nudge.__dict__, "tokens": list(tokens)}
-    run, folder = Run.open(nudge.run), RunFolder.create(out, COMMAND, settings, execution={"workers": workers})
-    store = RolloutStore(folder.path / "drives")
-    store.clean()
-    done = store.tokens()
-    missing = [token for token in tokens if token not in done]
-    pieces = [tuple(missing[i : i + batch]) for i in range(0, len(missing), batch)]
+
+@dataclass(frozen=True)
+class Trial:
+    """One rule, one way along its gradient: what is driven again."""
+
+    nudge: Nudge
+    sign: int
+    high: np.ndarray  # (N, T) frames of all plain drives
+    chosen: np.ndarray  # (n,) which of them are driven again
+    tokens: tuple[str, ...]  # theirs
+
+
+def drive_nudged(trials: Sequence[Trial], workers: int, batch: int) -> None:
+    """Drive what is missing of all trials, in one pool of processes."""
+    pieces = []
+    for trial in trials:
+        settings = {k: v for k, v in trial.nudge.__dict__.items() if k != "folder"} | {"tokens": list(trial.tokens)}
+        RunFolder.create(trial.nudge.folder, COMMAND, settings, execution={"workers": workers})
+        trial.nudge.store.clean()
+        done = trial.nudge.store.tokens()
+        missing = [token for token in trial.tokens if token not in done]
+        pieces += [(trial.nudge, tuple(missing[i : i + batch])) for i in range(0, len(missing), batch)]
     outcome = parallel_map(
-        partial(_drive, nudge, store.path), pieces, workers=workers, name=lambda piece: piece[0],
-        ledger=folder.ledger, label=f"batches nudged by {nudge.rule}",
-    )  # fmt: skip
+        _drive, pieces, workers=workers, name=lambda piece: f"{piece[0].folder}, {piece[1][0]}", label="batches nudged"
+    )
     if outcome.failures:
-        raise BadInput(f"{out}: {outcome.failures[0].piece}: {outcome.failures[0].reason}")
+        raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
+
+
+def _drive(piece: tuple[Nudge, tuple[str, ...]]) -> None:
+    nudge, tokens = piece
+    run = Run.open(nudge.run)
+    for rollout in drive_batch(nudge.planner(run), _scenarios(run, tokens), run.job.options):
+        nudge.store.write(rollout)
+
+
+def read_nudged(run: Run, trial: Trial, progress: Progress) -> Drives:
+    """What came of a trial, in the order of its tokens."""
     rows: dict[str, list[np.ndarray]] = {endpoint.name: [] for endpoint in ENDPOINTS}
-    for scenario in _scenarios(run, tokens):
-        rollout = store.read(scenario)
+    for scenario in _scenarios(run, trial.tokens):
+        rollout = trial.nudge.store.read(scenario)
         for name, values in severities(rollout, evaluate(rollout)).items():
             rows[name].append(values)
     lengths = np.array([len(values) for values in rows["collision"]])
     severity = {name: stack(values, int(lengths.max())) for name, values in rows.items()}
-    return Drives((), tuple(tokens), lengths, {}, severity)
-
-
-def _drive(nudge: Nudge, drives: Path, tokens: tuple[str, ...]) -> None:
-    run = Run.open(nudge.run)
-    for rollout in drive_batch(nudge.planner(run), _scenarios(run, tokens), run.job.options):
-        RolloutStore(drives).write(rollout)
+    progress.advance()
+    return Drives((), trial.tokens, lengths, {}, severity)
 
 
 def _scenarios(run: Run, tokens: Sequence[str]) -> list[Scenario]:
@@ -134,20 +168,20 @@ def _scenarios(run: Run, tokens: Sequence[str]) -> list[Scenario]:
     return [run.split[place[token]] for token in tokens]
 
 
-def compare(
-    plain: Drives, nudged: Drives, chosen: np.ndarray, high: np.ndarray, rule: str, sign: int, threshold: float
-) -> Intervention:
+def compare(plain: Drives, trial: Trial, nudged: Drives) -> Intervention:
     """Mean change over the high-pressure frames of each scenario that count in both drives."""
-    before, after = risks(plain), risks(nudged)
-    width = min(high.shape[1], nudged.severity["collision"].shape[1])
-    mask = high[chosen, :width]
+    before, after = risks(plain.some(trial.chosen)), risks(nudged)
+    width = min(trial.high.shape[1], nudged.severity["collision"].shape[1])
+    mask = trial.high[trial.chosen, :width]
     rows = []
     for endpoint in ENDPOINTS:
-        a, b = before[endpoint.name][chosen, :width], after[endpoint.name][:, :width]
+        a, b = before[endpoint.name][:, :width], after[endpoint.name][:, :width]
         for x, y in ((a, b), (event_of(a, endpoint.threshold), event_of(b, endpoint.threshold))):
             rows.append(_mean_where(y - x, mask & ~np.isnan(x) & ~np.isnan(y)))
     told = means_of(np.stack(rows))
-    return Intervention(rule, sign, threshold, len(chosen), int(mask.sum()), tuple(told[::2]), tuple(told[1::2]))
+    rule, threshold = trial.nudge.rule, trial.nudge.threshold
+    change, events = tuple(told[::2]), tuple(told[1::2])
+    return Intervention(rule, trial.sign, threshold, len(trial.chosen), int(mask.sum()), change, events)
 
 
 def event_of(risk: np.ndarray, threshold: float) -> np.ndarray:

@@ -71,7 +71,8 @@ class PaperReport:
     def intervene(self) -> None:
         setup, run = self.setup, self.work.runs[Path(self.setup.splits[0]).name, "reactive", self.ours]
         out, limit, workers = self.work.folder.path / "intervention", setup.intervention_limit, self.work.workers
-        self.interventions = intervene(run, out, setup.intervention, limit=limit, workers=workers)
+        drives = self.drives.get(Path(self.setup.splits[0]).name)
+        self.interventions = intervene(run, out, setup.intervention, limit=limit, workers=workers, drives=drives)
 
     def draw(self) -> None:
         split = Path(self.work.hardest).name

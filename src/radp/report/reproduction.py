@@ -31,6 +31,7 @@ SPLITS = ("sumo14-val", "sumo14-random", "sumo14-hard")
 OTHERS = ("log_replay", "constant_velocity", "idm", "pdm_closed")
 QUICK_SCENARIOS = 5  # of each split
 QUICK_STATES, STATES = 50, 500  # for the latency of head and teacher
+INTERVENED = 40  # scenarios that are driven again for each rule and each way along its gradient
 COST = {"log_replay": 0.1, "constant_velocity": 0.1, "idm": 0.2, "pdm_closed": 0.9}  # in drives of a learned planner
 
 
@@ -76,7 +77,7 @@ def default_setup(
     base = base or BASE
     ours = ours or (OURS if OURS in known else base)
     if not quick:
-        return Setup(base, ours, chosen, limit)
+        return Setup(base, ours, chosen, limit, intervention_limit=min(limit or INTERVENED, INTERVENED))
     count = limit or QUICK_SCENARIOS
     return Setup(base, ours, chosen, count, intervention=("collision",), intervention_limit=count, states=QUICK_STATES)
 

@@ -41,8 +41,7 @@ class AlignConfig:
     """Defaults are the paper's. `rules` False trains the adapters alone, `normalise` False skips the scales.
 
     The others are ours, and off as in the paper: rules act on draws with a diffusion time between `min_time` and
-    `max_time`; `focus_share` of each batch comes from chosen samples (training/focus.py); `compress` takes
-    log(1 + J_i / s_i) instead of J_i / s_i, so that a fast near miss does not drown a slow bump.
+    `max_time`; `focus_share` of each batch comes from chosen samples (training/focus.py).
     """
 
     loop: LoopConfig = field(default_factory=paper_loop)
@@ -54,7 +53,6 @@ class AlignConfig:
     min_time: float = 0.0
     max_time: float = 1.0
     focus_share: float = 0.0
-    compress: bool = False
     augment: float = PROBABILITY
 
 
@@ -115,8 +113,7 @@ class AlignTask:
         costs = costs[counted]
         self.memory.update(costs)
         normalised = self.memory(costs) if self.config.normalise else costs
-        terms = torch.log1p(normalised) if self.config.compress else normalised
-        rule_loss = self.config.strength * (terms.mean(0) * self.weights).sum()
+        rule_loss = self.config.strength * (normalised.mean(0) * self.weights).sum()
         parts |= self._shares(total, rule_loss, diffusion.output)
         for i, rule in enumerate(self.rules):
             parts[f"cost/{rule.name}"] = costs[:, i].mean().item()

@@ -11,7 +11,7 @@ import torch
 
 import radp
 from radp.commands.cli import main
-from radp.model.adapters import LoraSettings, add_adapters, load_adapters, save_adapters, target_names
+from radp.model.adapters import LoraSettings, add_adapters, load_adapters, merge_plain, save_adapters, target_names
 from radp.model.checkpoint import export_published, save_model
 from radp.model.config import ModelConfig
 from radp.model.head import AttributionHead, HeadConfig, save_head
@@ -106,6 +106,10 @@ def test_adapters_sit_on_twelve_layers_and_merge_exactly(tmp_path):
     with torch.no_grad():
         on, off = base(base.observe(scene), x, time), merged(merged.observe(scene), x, time)
     torch.testing.assert_close(on, off, atol=1e-6, rtol=1e-5)
+    theirs = wrapped.merge_and_unload().state_dict()
+    assert all(torch.equal(theirs[name], value) for name, value in merged.state_dict().items())
+    with pytest.raises(ValueError, match="no layer 'decoder"):
+        merge_plain(torch.nn.Linear(2, 2), tmp_path / "adapter", 2.0)
 
 
 def test_planner_folder_with_base_adapters_and_head(tmp_path):

@@ -59,11 +59,25 @@ class AttributionHead(nn.Module):
     def forward(self, ego_token: Tensor, features: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
         """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool -> pressures (B, M), at least 0."""
         z = torch.cat((self.token_norm(ego_token), self.feature_norm(features)), -1)
-        scene = self.scene_norm(scene)
-        keys_values = self.attention.keys_values(scene)
-        context = self.attention(self.query(z).unsqueeze(1), keys_values, hiding_bias(padded)).squeeze(1)
+        context = self.attend(self.query(z), self.scene_norm(scene), padded)
         hidden = gelu(self.branches(torch.cat((z, context), -1))).unflatten(-1, self.out_weight.shape)
         return softplus((hidden * self.out_weight).sum(-1) + self.out_bias)
+
+    def attend(self, query: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
+        """query (B, d), scene (B, S, d), padded (B, S) -> (B, d): multi-head attention of the one query.
+
+        Keys and values of all tokens are never made: the query goes through the key weights, and the mean of the
+        tokens through the value weights, which is the same and much less work for a single query.
+        """
+        made, heads = self.attention, self.config.heads
+        key, value = (layer.weight.unflatten(0, (heads, -1)) for layer in (made.k, made.v))  # (heads, e, d)
+        q = made.q(query).unflatten(-1, (heads, -1))  # (B, heads, e)
+        asked = torch.einsum("bhe,hed->bhd", q, key)
+        constant = (q * made.k.bias.view(heads, -1)).sum(-1, keepdim=True)
+        scores = (asked @ scene.transpose(1, 2) + constant) * q.shape[-1] ** -0.5
+        weights = torch.softmax(scores + hiding_bias(padded).squeeze(1), -1)  # (B, heads, S)
+        seen = torch.einsum("bhd,hed->bhe", weights @ scene, value).flatten(1) + made.v.bias
+        return made.o(seen)
 
 
 WEIGHTS, CONFIG = "head.safetensors", "head.json"

@@ -82,3 +82,17 @@ def test_without_rules_the_loss_is_the_diffusion_loss(task):
     loss, parts = plain.loss(plain.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
     assert loss.item() == pytest.approx(parts["neighbour"] + 2.0 * parts["ego"], rel=1e-5)
     assert "rules" not in parts
+
+
+def test_compressed_costs_pull_hardest_at_small_violations():
+    scene = made_scene(2, **SIZES)
+    model = build_model(ModelConfig.preset("mini"), 0)
+    task = AlignTask(AlignConfig(compress=True), model, OneScene(scene), OneScene(scene))
+    task.memory.scale.copy_(torch.tensor([150.0, 0.2, 1e-6, 2.0, 400.0, 3.0]))
+    costs = torch.tensor([[4.0] * 6, [900.0] * 6], requires_grad=True)
+    terms = task._compressed(costs)
+    scales = torch.tensor([10.0, 0.2, 0.01, 2.0, 10.0, 3.0])
+    torch.testing.assert_close(terms, torch.log(1 + costs / scales))
+    (pull,) = torch.autograd.grad(terms.sum(), costs)
+    violation = costs.detach().sqrt()
+    assert (pull[0] * 2 * violation[0] > 3 * pull[1] * 2 * violation[1]).all()  # by the violation, not by its square

@@ -118,6 +118,7 @@ def train_align(
     max_time: float = 1.0,
     focus: Path | None = None,
     focus_share: float = 0.5,
+    compress: bool = False,
     no_rules: bool = False,
     no_normalisation: bool = False,
     seed: int = 3407,
@@ -149,6 +150,7 @@ def train_align(
         max_time: Rules act on draws with a diffusion time up to this; 1 is all, as in the paper.
         focus: List made by `radp train focus`: samples on which the base planner would touch somebody.
         focus_share: Share of each batch that comes from that list.
+        compress: Take log(1 + J / scale) of each rule, with scales of at most 10, instead of J / scale.
         no_rules: Train the adapters without rules.
         no_normalisation: Do not divide the costs by their running scales.
         seed: Decides everything random.
@@ -181,6 +183,7 @@ def train_align(
         min_time=min_time,
         max_time=max_time,
         focus_share=focus_share if focus is not None else 0.0,
+        compress=compress,
     )
     scenes = scene_config(model.config)
     samples, rule_samples = open_samples(data, scenes), open_samples(data, RULE_SCENES)

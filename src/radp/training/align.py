@@ -27,6 +27,7 @@ from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows, 
 
 LAMBDA = 0.004
 EGO_WEIGHT = 2.0
+COMPRESSED_SCALES = (0.01, 10.0)
 
 
 def paper_loop() -> LoopConfig:
@@ -41,7 +42,8 @@ class AlignConfig:
     """Defaults are the paper's. `rules` False trains the adapters alone, `normalise` False skips the scales.
 
     The others are ours, and off as in the paper: rules act on draws with a diffusion time between `min_time` and
-    `max_time`; `focus_share` of each batch comes from chosen samples (training/focus.py).
+    `max_time`; `focus_share` of each batch comes from chosen samples (training/focus.py); `compress` takes
+    log(1 + J_i / s_i), with s_i between 0.01 and 10, so that a few fast near misses do not drown a slow bump.
     """
 
     loop: LoopConfig = field(default_factory=paper_loop)
@@ -53,6 +55,7 @@ class AlignConfig:
     min_time: float = 0.0
     max_time: float = 1.0
     focus_share: float = 0.0
+    compress: bool = False
     augment: float = PROBABILITY
 
 
@@ -113,7 +116,8 @@ class AlignTask:
         costs = costs[counted]
         self.memory.update(costs)
         normalised = self.memory(costs) if self.config.normalise else costs
-        rule_loss = self.config.strength * (normalised.mean(0) * self.weights).sum()
+        terms = self._compressed(costs) if self.config.compress else normalised
+        rule_loss = self.config.strength * (terms.mean(0) * self.weights).sum()
         parts |= self._shares(total, rule_loss, diffusion.output)
         for i, rule in enumerate(self.rules):
             parts[f"cost/{rule.name}"] = costs[:, i].mean().item()
@@ -129,6 +133,13 @@ class AlignTask:
         context = RuleContext.from_scene(batch.rule_scene.repeat_interleave(draws), logged=True, horizon=plan.shape[1])
         counted = (self.config.min_time <= diffusion.time) & (diffusion.time <= self.config.max_time)
         return rule_costs(plan, context, self.rules), counted
+
+    def _compressed(self, costs: Tensor) -> Tensor:
+        """(C, M) -> (C, M). A violation z costs about (z / sigma)^2, so this is the Cauchy loss of robust fitting: its
+        pull is strongest at a small violation and fades for one that nothing can mend.
+        """
+        scale = self.memory.scale.clamp(*COMPRESSED_SCALES) if self.config.normalise else 1.0
+        return torch.log1p(costs / scale)
 
     def _shares(self, diffusion: Tensor, rules: Tensor, output: Tensor) -> dict[str, float]:
         """How strongly each part pulls at the network's answer: norms of the two gradients."""

@@ -15,6 +15,9 @@ from radp.scene.plan import Plan
 from radp.sim.simulate import simulate
 from radp.zoo import list_splits, open_split
 
+# Contact against clearance, and progress against progress and offset: what the verdict asks is not all that costs.
+LEAST = {"collision": (0.85, 0.85), "goal": (0.85, 0.92)}
+
 
 def test_order_and_agreement_by_loop():
     draw = np.random.default_rng(0)
@@ -58,6 +61,7 @@ def test_on_real_drives_what_is_broken_costs_more(capsys):
     with capsys.disabled():
         print("\n" + "\n".join([HEADER, *(row.row() for row in rows)]))
     for row in rows:
+        order, best = LEAST.get(row.rule, (0.99, 0.98))
         assert row.plans > 500
-        assert np.isnan(row.order) or row.order > 0.9, row
-        assert row.best > 0.85, row
+        assert np.isnan(row.order) or row.order > order, row
+        assert row.best > best, row

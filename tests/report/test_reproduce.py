@@ -101,7 +101,7 @@ def test_scenarios_are_spread_over_the_split(tmp_path):
 
 def test_quick_takes_few_scenarios_and_says_so():
     setup = default_setup(True, ["sumo14-val"])
-    assert setup.scenarios == 5 and "ONLY 5 SCENARIOS" in setup.scope()
+    assert setup.scenarios == 8 and "ONLY 8 SCENARIOS" in setup.scope()
     assert default_setup(False, ["sumo14-val"]).scope() == "Scenarios: all of each split."
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from radp.attribution.online import calibration_of
 from radp.evaluation.alignment import Aligned, align, cross_table
+from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import PRESSURES, Drives, read_drives
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
 from radp.evaluation.intervention import STEP, Intervention, intervene
@@ -27,6 +28,7 @@ from radp.report.result_tables import (
     temporal_table,
 )
 from radp.report.table import Table
+from radp.runs import parallel_map
 from radp.version import __version__
 
 TITLE = "Rule-aligned diffusion planning: the paper's tables on our benchmark"
@@ -49,19 +51,26 @@ class PaperReport:
         """Everything in order, by name."""
         return {
             "drives": lambda: run_drives(self.work),
-            **{f"alignment on {Path(split).name}": partial(self.align, split) for split in self.setup.splits},
+            "fidelity and alignment": self.align,
             "latency": self.measure_latency,
             "intervention": self.intervene,
             "figures": self.draw,
         }
 
-    def align(self, split: str) -> None:
-        name = Path(split).name
-        run = self.work.runs[name, "reactive", self.ours]
-        self.drives[name] = read_drives(run)
-        self.aligned[name] = align(self.drives[name], self.setup.seed)
-        if "head" in self.drives[name].scores:
-            self.fidelities[name] = fidelity(frames_of(run.rollouts()), name, self.setup.seed)
+    def align(self) -> None:
+        """Of ours on every split that was driven, several splits at a time."""
+        names = [Path(split).name for split in self.setup.splits]
+        driven = [name for name in names if (name, "reactive", self.ours) in self.work.runs]
+        pieces = [(name, str(self.work.runs[name, "reactive", self.ours].folder.path)) for name in driven]
+        measure = partial(measure_run, self.setup.seed)
+        outcome = parallel_map(
+            measure, pieces, workers=self.work.workers, name=lambda piece: piece[0], label="splits measured"
+        )
+        self.work.missing += [f"alignment on {failure.piece}: {failure.reason}" for failure in outcome.failures]
+        for i, (drives, aligned, told) in outcome.results.items():
+            self.drives[driven[i]], self.aligned[driven[i]] = drives, aligned
+            if told is not None:
+                self.fidelities[driven[i]] = told
 
     def measure_latency(self) -> None:
         from radp.attribution.bench import bench_attribution
@@ -130,6 +139,15 @@ class PaperReport:
 
     def absent(self, stage: str) -> tuple[str, ...]:
         return () if self.latency else (f"The stage '{stage}' is not available here.",)
+
+
+def measure_run(seed: int, piece: tuple[str, str]) -> tuple[Drives, Aligned, Fidelity | None]:
+    """Name of a split and folder of the taught drives on it -> these, alignment, and fidelity if there is a head."""
+    name, folder = piece
+    run = Run.open(folder)
+    drives = read_drives(run)
+    told = fidelity(frames_of(run.rollouts()), name, seed) if "head" in drives.scores else None
+    return drives, align(drives, seed), told
 
 
 def _with(table: Table, note: str) -> Table:

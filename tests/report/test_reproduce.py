@@ -13,7 +13,14 @@ from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
 from radp.report.document import Section, write_report
 from radp.report.reproduction import default_setup, run_stages, spread
-from radp.report.result_tables import ablation_table, direction, nonreactive_table, overview_table, performance_table
+from radp.report.result_tables import (
+    ablation_table,
+    direction,
+    direction_table,
+    nonreactive_table,
+    overview_table,
+    performance_table,
+)
 from radp.report.table import Table, difference, interval, percent
 from radp.runs.errors import BadInput
 from radp.scenario.store import ScenarioStore, ScenarioWriter
@@ -37,8 +44,8 @@ def test_figures_are_written_with_their_intervals():
 def test_the_performance_table_has_both_benchmarks_and_the_difference():
     text = performance_table([row("base", 0.5), row("ours", 0.6)], "base", "ours", "scope").markdown()
     assert "| sumo14-val | ours: difference | +10.0 [+10.0, +10.0]" in text
-    assert "| nuPlan val14 | RADP (paper) | 81.37 | 94.01 |" in text and "levels are not" in text
-    assert "| nuPlan val14 | paper: difference | -1.33 | +1.03 |" in text
+    assert "| nuPlan val14 | RADP (paper) | 81.37 | 94.01 | 89.53 | 98.03 | - | - | 94.90 |" in text
+    assert "| nuPlan val14 | paper: difference | -1.33 | +1.03 |" in text and "levels are not" in text
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,22 @@ def test_missing_variants_are_named_and_scope_stands_under_every_table():
     assert "| nuPlan | PLUTO (paper) | 78.11 |" in others[0].markdown()
 
 
+def test_every_table_has_as_many_cells_as_columns():
+    rows = [row("base", 0.5), row("ours", 0.6)]
+    tables = (
+        performance_table(rows, "base", "ours", "scope"),
+        direction_table(rows, "base", "ours", "scope"),
+        ablation_table(rows, {"FFN-LoRA (no rules)": "base", "No normalization": "", "RADP": "ours"}, "ours", "scope"),
+        nonreactive_table(rows, "base", "ours", "scope"),
+        overview_table(rows, "scope"),
+    )
+    assert all(len(line) == len(table.header) for table in tables for line in table.rows)
+    progress = tables[1].header.index("Progress")
+    assert tables[1].rows[0][progress] == "paper down, ours up: not the same"  # the paper: 94.90 - 96.60
+
+
 def test_the_papers_tables_are_whole():
+    assert set(paper.METRICS) <= set(COLUMNS.values())
     assert all(len(v) == len(paper.METRICS) for told in paper.PERFORMANCE.values() for v in told.values())
     assert all(len(v) == len(paper.METRICS) for v in paper.ABLATION.values())
     assert set(paper.FIDELITY) == set(paper.NONREACTIVE) == set(paper.PERFORMANCE) == set(paper.SPLITS.values())

@@ -44,9 +44,15 @@ def _their_performance(split: str | None) -> list[tuple[str, ...]]:
     if split is None:
         return []
     told = paper.PERFORMANCE[split]
-    lines = [(f"nuPlan {split}", f"{name} (paper)", *(f"{v:.2f}" for v in values)) for name, values in told.items()]
-    change = (f"{b - a:+.2f}" for a, b in zip(told["Diffusion Planner"], told["RADP"]))
-    return [*lines, (f"nuPlan {split}", "paper: difference", *change)]
+    lines = [(f"nuPlan {split}", f"{name} (paper)", *_in_our_columns(values)) for name, values in told.items()]
+    change = [b - a for a, b in zip(told["Diffusion Planner"], told["RADP"])]
+    return [*lines, (f"nuPlan {split}", "paper: difference", *_in_our_columns(change, "+.2f"))]
+
+
+def _in_our_columns(values: Sequence[float], form: str = ".2f") -> list[str]:
+    """The paper's figures, in the order of `paper.METRICS`, under our columns; '-' where it has none."""
+    told = dict(zip(paper.METRICS, values))
+    return [format(told[title], form) if title in told else "-" for title in COLUMNS.values()]
 
 
 def direction_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> Table:
@@ -57,9 +63,11 @@ def direction_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> Ta
         if theirs is None or base == ours or not {base, ours} <= set(mine):
             continue
         a, b = (paper.PERFORMANCE[theirs][name] for name in ("Diffusion Planner", "RADP"))
-        cells = [direction(y - x, mine[ours].difference(mine[base], m)) for x, y, m in zip(a, b, COLUMNS)]
+        change = {title: y - x for title, x, y in zip(paper.METRICS, a, b)}
+        both = {metric: title for metric, title in COLUMNS.items() if title in change}
+        cells = [direction(change[title], mine[ours].difference(mine[base], m)) for m, title in both.items()]
         lines.append((f"{split} / {theirs}", *cells))
-    return Table("Does ours go where the paper's goes?", ("split", *COLUMNS.values()), tuple(lines), (scope, BESIDE))
+    return Table("Does ours go where the paper's goes?", ("split", *paper.METRICS), tuple(lines), (scope, BESIDE))
 
 
 def direction(theirs: float, ours: Estimate) -> str:
@@ -122,7 +130,7 @@ def ablation_table(rows: Sequence[Row], names: Mapping[str, str], ours: str, sco
                 change = (difference(mine[name].difference(mine[ours], m), 1, 100) for m in COLUMNS)
                 lines.append((f"difference to {ours}", *change))
     for setting, values in paper.ABLATION.items():
-        lines.append((f"nuPlan test14-hard (paper): {setting}", *(f"{v:.2f}" for v in values)))
+        lines.append((f"nuPlan test14-hard (paper): {setting}", *_in_our_columns(values)))
     return Table(
         "Rule ablations, reactive agents", ("setting", *COLUMNS.values()), tuple(lines), (scope, BESIDE, PAIRED)
     )

@@ -16,7 +16,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 88rem; margin: 2rem auto
        background: #fff; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; min-width: 4.5rem; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top;
+         min-width: 4.5rem; }
 thead th { border-bottom: 2px solid #888; } tr:hover td { background: #f3f5f7; }
 .note { font-size: 13px; color: #555; margin: .3rem 0; max-width: 60rem; } img { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { body { background: #16181c; color: #e6e6e6; } .note { color: #aaa; }

@@ -18,7 +18,7 @@ from radp.model.sampler import noise_of_seeds
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.planners.learned import load_learned
-from radp.rules import RuleContext, default_rules
+from radp.rules import RuleContext, default_rules, rule_costs
 from radp.runs.timing import Taken, alternate, load_average, torch_threads
 from radp.scenario import Scenario
 from radp.scenario.synthetic import make_scenario
@@ -138,12 +138,11 @@ def _parts(planner: DiffusionPlanner, now: Observation) -> dict[str, float]:
     plan = planner.plan(now)
     scene = build_scenes(now, RULE_SCENES)
     context = RuleContext.from_scene(scene, plan.predictions)
-    bound = context.bind(plan.trajectory)
     calls = {
         "scene": lambda: build_scenes(now, RULE_SCENES),
         "context": lambda: RuleContext.from_scene(scene, plan.predictions),
         "route_match": lambda: context.bind(plan.trajectory),
-        "costs": lambda: [rule.cost(plan.trajectory, bound) for rule in default_rules()],
+        "match_and_costs": lambda: rule_costs(plan.trajectory, context),
         "all_of_attribute": lambda: attribute(plan.trajectory, context),
     }
     return {name: 1e3 * taken.cpu for name, taken in zip(calls, alternate(*calls.values(), repeats=10))}

@@ -34,7 +34,7 @@ def explain(
     Either a planner drives scenarios and its worst moments are told, or one trajectory in a file is explained.
 
     Example:
-        radp explain --scenarios sumo14-val --planner pdm_closed --limit 3 --calibration diffusion-planner-mini
+        radp explain --scenarios sumo14-val --planner pdm_closed --limit 3 --calibration radp-mini
         radp explain --scenario scenario.json.gz --trajectory plan.csv --at 2.5
 
     Args:

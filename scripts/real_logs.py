@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import matplotlib
@@ -51,42 +52,62 @@ def main(
     raw: Path,
     work: Path,
     page: Path,
+    sources: tuple[str, ...] = tuple(CONVERSIONS),
     planners: tuple[str, ...] = PLANNERS,
-    split: str = "waymo-sdc",
+    splits: tuple[str, ...] = ("waymo-sdc",),
     models: tuple[str, ...] = (),
     tests: tuple[str, ...] = ("waymo-sdc@held-out", "waymo-all@held-out"),
+    modes: tuple[str, ...] = MODES,
     pictures: int = 12,
     workers: int = 1,
 ) -> None:
-    """Convert, count, draw, drive; write the page.
+    """Convert, count, draw, drive; the page is written anew after every planner, so what is finished is never lost.
 
     Args:
         raw: Folder of the raw logs.
         work: Folder for stores, drives and pictures.
         page: Markdown file to write.
-        planners: Driven on `split`, in both modes.
-        split: Store of `work` for the table of planners.
+        sources: Stores to make; those without raw logs are passed over.
+        planners: Driven on `splits`, in each mode.
+        splits: Stores of `work`, or parts of them, for the table of planners.
         models: Base first: compared on `tests`, with paired differences to the base.
         tests: Stores of `work`, usually parts that no model learned from.
+        modes: How the others move.
         pictures: Scenarios in the gallery of each store.
         workers: Processes.
     """
-    stores = [make_store(raw, work, name, workers) for name in CONVERSIONS if (raw / CONVERSIONS[name][1]).exists()]
-    lines = [
+    stores = [make_store(raw, work, name, workers) for name in sources if (raw / CONVERSIONS[name][1]).exists()]
+    text = [
         "# Results on real logs",
         "",
         "Written by `scripts/real_logs.py`; read with [real-logs.md](real-logs.md).",
         "",
     ]
-    lines += ["## What was converted", "", *counts(stores), "", "## Do cars follow lanes?", "", *lane_table(stores)]
+    text += ["## What was converted", "", *counts(stores), "", "## Do cars follow lanes?", "", *lane_table(stores)]
     for path in stores:
         gallery(ScenarioStore.open(path), work / "pictures" / f"{path.name}.png", pictures)
-    drive = partial(compare, modes=MODES, out=work / "drives", workers=workers)
-    lines += ["", "## Planners on Waymo", "", *scores(drive(planners, [str(work / split)]))]
+    drive = partial(drive_and_write, page=page, work=work, modes=modes, workers=workers)
+    text = drive([*text, "", "## Planners on Waymo", ""], planners, splits)
     if models:
-        rows = drive(models, [str(work / test) for test in tests])
-        lines += ["", "## Learned from people", "", *scores(rows, Path(models[0]).name)]
-    page.write_text("\n".join(lines) + "\n")
+        drive([*text, "", "## Learned from people", ""], models, tests, base=Path(models[0]).name)
+
+
+def drive_and_write(
+    text: list[str],
+    planners: Sequence[str],
+    splits: Sequence[str],
+    page: Path,
+    work: Path,
+    modes: Sequence[str],
+    workers: int,
+    base: str | None = None,
+) -> list[str]:
+    """The text with a table behind it, which grows with every planner that is driven."""
+    rows: list[Row] = []
+    for split, mode, planner in product(splits, modes, planners):
+        rows += compare([planner], [str(work / split)], [mode], work / "drives", workers=workers)
+        page.write_text("\n".join([*text, *scores(rows, base)]) + "\n")
+    return [*text, *scores(rows, base)]
 
 
 def make_store(raw: Path, work: Path, name: str, workers: int) -> Path:

@@ -39,7 +39,7 @@ def raw(tmp_path: Path) -> Path:
 
 def test_one_command_makes_the_page(script: ModuleType, raw: Path, tmp_path: Path) -> None:
     work, page = tmp_path / "work", tmp_path / "page.md"
-    script.main(raw, work, page, ("log_replay",), models=("constant_velocity", "log_replay"), pictures=2)
+    script.main(raw, work, page, planners=("log_replay",), models=("constant_velocity", "log_replay"), pictures=2)
     text = page.read_text()
     assert "| waymo-sdc | 3 | 2 |" in text and "| waymo-all | 3 | 6 |" in text
     assert "- waymo-sdc: broken.json" in text and "speed limits 2" in text
@@ -50,7 +50,9 @@ def test_one_command_makes_the_page(script: ModuleType, raw: Path, tmp_path: Pat
     assert "difference to constant_velocity" in text
     assert (work / "pictures" / "waymo-sdc.png").stat().st_size > 1000
     drives = {file: file.stat().st_mtime_ns for file in (work / "drives").rglob("drives/*") if file.is_file()}
-    script.main(raw, work, page, ("log_replay", "constant_velocity"), models=("constant_velocity", "log_replay"))
+    script.main(
+        raw, work, page, planners=("log_replay", "constant_velocity"), models=("constant_velocity", "log_replay")
+    )
     assert "| waymo-sdc | reactive | constant_velocity |" in page.read_text()
     assert drives and all(file.stat().st_mtime_ns == time for file, time in drives.items())
 

@@ -136,6 +136,24 @@ def test_failed_planner_is_a_finished_drive(scenarios: str, tmp_path: Path, monk
     assert summary["score"]["mean"] == pytest.approx(np.mean([card["score"] for card in cards]))
 
 
+def test_teacher_goes_by_the_levels_of_the_planner_that_is_named(scenarios: str, tmp_path: Path) -> None:
+    from radp.attribution.calibration import Calibration
+    from radp.zoo import model_path
+
+    plain = simulate(scenarios, tmp_path / "plain", attribution="teacher", limit=1)
+    named = simulate(scenarios, tmp_path / "named", attribution="teacher", limit=1, calibration="radp-mini")
+    kappa = np.array(Calibration.load(model_path("radp-mini")).kappa)
+    without, told = (next(run.rollouts()).exact_pressures for run in (plain, named))
+    gradient = np.expm1(without) * (1 + 1e-6)  # without levels kappa is 1
+    np.testing.assert_allclose(told, np.log1p(gradient / (kappa + 1e-6)), rtol=1e-3, atol=1e-4)
+    assert Run.open(tmp_path / "named").job.calibration == "radp-mini"
+    with pytest.raises(BadInput, match="no planner with a calibration"):
+        simulate(scenarios, tmp_path / "none", attribution="teacher", calibration="idm")
+    with pytest.raises(BadInput, match="attribution teacher"):
+        simulate(scenarios, tmp_path / "own", calibration="radp-mini")
+    assert not (tmp_path / "none").exists() and not (tmp_path / "own").exists()
+
+
 def test_exported_drives_can_be_read_again(scenarios: str, tmp_path: Path) -> None:
     run = simulate(scenarios, tmp_path / "run", limit=2)
     export_drives(run, tmp_path / "json")

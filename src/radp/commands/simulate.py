@@ -19,6 +19,7 @@ def simulate(
     controller: Literal["lqr", "perfect"] = "lqr",
     keep_plans: bool = False,
     attribution: Literal["own", "teacher"] = "own",
+    calibration: str = "",
     export_json: Path | None = None,
     json: bool = False,
 ) -> int:
@@ -41,6 +42,7 @@ def simulate(
         keep_plans: Keep every plan and rule pressure with the drives.
         attribution: own: what the planner itself tells, if it has a head (kept with --keep-plans); teacher: the exact
             pressure of every rule on every plan too, kept with the plans.
+        calibration: Planner whose usual levels the teacher goes by, for planners that have none of their own.
         export_json: Folder for the drives as neutral JSON.
         json: Print the summary as JSON.
     """
@@ -48,7 +50,18 @@ def simulate(
     from radp.metrics.summary import summary_text
 
     run = run_simulation(
-        planner, scenarios, out, agents, batch, workers, seed, limit, controller, keep_plans, attribution
+        planner,
+        scenarios,
+        out,
+        agents,
+        batch,
+        workers,
+        seed,
+        limit,
+        controller,
+        keep_plans,
+        attribution,
+        calibration,
     )
     summary = summarise_run(run)
     if export_json is not None:

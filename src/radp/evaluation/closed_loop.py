@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from radp.metrics.card import score_card
 from radp.metrics.score import evaluate_many
@@ -31,6 +31,9 @@ from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import Driver, Options, drive_batch, undriven
 from radp.sources.rollout_json import save_json
 from radp.zoo import Split, list_splits, open_split
+
+if TYPE_CHECKING:
+    from radp.attribution.calibration import Calibration
 
 COMMAND = "simulate"
 DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
@@ -47,6 +50,7 @@ class Job:
     limit: int | None
     options: Options
     attribution: str = "own"  # or "teacher": the exact pressures of every plan, beside those that the planner tells
+    calibration: str = ""  # the planner whose usual levels the teacher goes by; its own without a name
 
     def split(self) -> Split:
         return open_split(self.scenarios)[: self.limit]
@@ -58,9 +62,20 @@ class Job:
             raise BadInput(str(error)) from None
         if self.attribution != "teacher":
             return planner
-        from radp.attribution.online import ExplainedPlanner, calibration_of  # the rules are not needed otherwise
+        from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
 
-        return ExplainedPlanner(planner, calibration_of(planner, self.planner))
+        return ExplainedPlanner(planner, self.usual_levels(planner))
+
+    def usual_levels(self, planner: Driver) -> Calibration | None:
+        """What the teacher compares with: of the named planner, else of this one; None if there are none."""
+        from radp.attribution.online import calibration_of
+
+        if not self.calibration:
+            return calibration_of(planner, self.planner)
+        found = calibration_of(None, self.calibration)
+        if found is None:
+            raise BadInput(f"{self.calibration!r} is no planner with a calibration")
+        return found
 
     def settings(self, tokens: Sequence[str]) -> dict[str, object]:
         """What must be equal for a run to be resumed; a planner or a list of scenarios that changed is another run."""
@@ -72,6 +87,7 @@ class Job:
             "scenario_tokens": hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16],
             "limit": self.limit,
             "attribution": self.attribution,
+            **({"calibration": self.calibration} if self.calibration else {}),
             **options,
         }
 
@@ -93,8 +109,8 @@ class Run:
         settings = folder.settings
         chosen = {name: settings[name] for name in ("agents", "controller", "keep_plans")}
         options = Options(seed=folder.config["seed"], **chosen)
-        attribution = settings.get("attribution", "own")
-        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, attribution))
+        told = settings.get("attribution", "own"), settings.get("calibration", "")
+        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, *told))
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
@@ -119,6 +135,7 @@ def run_simulation(
     controller: str = "lqr",
     keep_plans: bool = False,
     attribution: str = "own",
+    calibration: str = "",
 ) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
@@ -133,7 +150,9 @@ def run_simulation(
         raise BadInput(str(error)) from None
     if attribution not in ATTRIBUTIONS:
         raise BadInput(f"attribution is {attribution!r}, expected one of {', '.join(ATTRIBUTIONS)}")
-    job = Job(planner, _absolute(scenarios), limit, options, attribution)
+    if calibration and attribution != "teacher":
+        raise BadInput("a calibration is for the teacher: add --attribution teacher")
+    job = Job(planner, _absolute(scenarios), limit, options, attribution, calibration)
     tokens = job.split().tokens()
     if not tokens:
         raise BadInput(f"{scenarios!r} holds no scenarios")

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from radp.attribution.nudge import NudgedPlanner
-from radp.attribution.online import calibration_of
 from radp.evaluation.alignment import risks
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import Drives, read_drives, stack
@@ -108,7 +107,7 @@ class Nudge:
 
     def planner(self, run: Run) -> NudgedPlanner:
         plain = load_planner(run.job.planner)
-        return NudgedPlanner(plain, self.rule, self.threshold, self.size, calibration_of(plain, run.job.planner))
+        return NudgedPlanner(plain, self.rule, self.threshold, self.size, run.job.usual_levels(plain))
 
     @property
     def store(self) -> RolloutStore:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, summarise_run
 from radp.planners import UnknownPlanner, load_planner
 from radp.report.viewer import Site, write_site
@@ -46,9 +47,11 @@ def run_demo(out: Path | str, count: int = SCENARIOS, workers: int = 2) -> Demo:
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out} is a file; expected a folder for the demo")
-    planners, scenarios = [best_planner(), BASELINE], choose_scenarios(out, count)
+    best, scenarios = best_planner(), choose_scenarios(out, count)
+    planners = [best, BASELINE]
+    usual = best if calibration_of(None, best) is not None else ""
     folders = [out / "runs" / planner for planner in planners]
-    pieces = [(planner, scenarios, folder, count) for planner, folder in zip(planners, folders)]
+    pieces = [(planner, scenarios, folder, count, usual) for planner, folder in zip(planners, folders)]
     outcome = parallel_map(_drive, pieces, workers=workers, name=lambda piece: piece[0], label="planners")
     if outcome.failures:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
@@ -86,12 +89,12 @@ def choose_scenarios(out: Path, count: int) -> str:
     return str(folder)
 
 
-def _drive(piece: tuple[str, str, Path, int]) -> None:
+def _drive(piece: tuple[str, str, Path, int, str]) -> None:
     """Resume the run in the folder and score it; a run of the demo's that was another one is replaced."""
-    planner, scenarios, folder, count = piece
+    planner, scenarios, folder, count, usual = piece
 
     def drive() -> Run:
-        return run_simulation(planner, scenarios, folder, agents="reactive", limit=count, attribution="teacher")
+        return run_simulation(planner, scenarios, folder, limit=count, attribution="teacher", calibration=usual)
 
     try:
         run = drive()

@@ -141,7 +141,7 @@ def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Seque
 
 
 def _calibration(run: Run) -> Calibration | None:
-    return calibration_of(None, run.job.planner)
+    return calibration_of(None, run.job.calibration or run.job.planner)
 
 
 def _run_words(run: Run) -> dict[str, Any]:

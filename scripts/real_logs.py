@@ -41,7 +41,7 @@ CONVERSIONS = {  # store -> source, folder of raw logs, who drives
     "argoverse-forecasting": ("argoverse", "av2_forecasting", "sdc"),
     "commonroad": ("commonroad", "commonroad", "all"),
 }
-PLANNERS = ("log_replay", "constant_velocity", "idm", "pdm_closed", "diffusion-planner-mini")
+PLANNERS = ("log_replay", "constant_velocity", "idm", "pdm_closed", "diffusion-planner-mini", "radp-mini")
 MODES = ("nonreactive", "reactive")
 MOVING = 2.0  # m/s
 NEAR = 60.0  # m around the ego in which a map is complete

@@ -11,7 +11,7 @@ import torch
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
-from radp.geometry.frames import heading_vector, points_from_frame
+from radp.geometry.frames import points_from_frame, pose_frame
 from radp.metrics.drive import box_centers, map_arrays, read_drive
 from radp.metrics.lanes import locate
 from radp.metrics.score import ScenarioScore, evaluate
@@ -121,7 +121,7 @@ def distance_to_expert(rollout: Rollout, plans: np.ndarray) -> np.ndarray:
     scenario, steps = rollout.scenario, plans.shape[1]
     expert = scenario.ego[scenario.start :, : Ego.HEADING]
     poses = torch.from_numpy(rollout.ego[: len(plans), None, : Ego.VX])
-    frames = torch.cat((poses[..., :2], heading_vector(poses[..., 2])), -1)
+    frames = pose_frame(poses)
     world = points_from_frame(torch.from_numpy(plans[..., :2]).double(), frames).numpy()
     when = np.arange(len(plans))[:, None] + 1 + np.arange(steps)
     inside = when < len(expert)

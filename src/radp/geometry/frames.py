@@ -39,6 +39,11 @@ def heading_vector(heading: Tensor) -> Tensor:
     return torch.stack((heading.cos(), heading.sin()), -1)
 
 
+def pose_frame(pose: Tensor) -> Tensor:
+    """(..., 3) x, y, heading [rad] -> (..., 4) x, y, cos, sin."""
+    return torch.cat((pose[..., :2], heading_vector(pose[..., 2])), -1)
+
+
 def heading_angle(vector: Tensor) -> Tensor:
     """(..., 2) cos, sin (any length) -> (...) rad in (-pi, pi]."""
     return torch.atan2(vector[..., 1], vector[..., 0])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radp.geometry.frames import heading_vector
+from radp.geometry.frames import pose_frame
 from radp.model.config import STEP_SECONDS, ModelConfig
 from radp.model.decoder import current_states
 from radp.model.network import DiffusionModel
 from radp.model.schedule import alpha, sigma, training_times
 from radp.model.target import TargetSpace
-from radp.scene.scene import XY, FutureColumn, Scene, present
+from radp.scene.scene import XY, Scene, present
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def make_target(model: DiffusionModel, scene: Scene, observed: Scene) -> Target:
     neighbours = model.config.neighbours
     futures = torch.cat((scene.ego_agent_future[:, None], scene.neighbor_agents_future[:, :neighbours]), 1)
     current = current_states(scene, neighbours)
-    poses = torch.cat((futures[..., XY], heading_vector(futures[..., FutureColumn.HEADING])), -1)
+    poses = pose_frame(futures)
     metres = torch.cat((current[:, :, None], poses), 2)
     there = present(futures)
     there[:, 0] = True

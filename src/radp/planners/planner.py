@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from radp.geometry.frames import heading_vector, points_to_frame, rotate_back
+from radp.geometry.frames import heading_vector, points_to_frame, pose_frame, rotate_back
 from radp.scenario import Ego, Scenario
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
@@ -38,7 +38,7 @@ def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
 def plan_from_world(observation: Observation, poses: np.ndarray, times: np.ndarray | None = None) -> Plan:
     """poses (B, H, 3): x, y, heading of the rear axle in the WORLD; times (B, H) seconds from now -> Plan, float64."""
     now = torch.from_numpy(np.ascontiguousarray(observation.ego[:, -1, : Ego.HEADING + 1], dtype=np.float64))
-    frame = torch.cat((now[:, :2], heading_vector(now[:, 2])), -1).unsqueeze(1)
+    frame = pose_frame(now).unsqueeze(1)
     world = torch.from_numpy(np.ascontiguousarray(poses, dtype=np.float64))
     direction = rotate_back(heading_vector(world[..., 2]), frame[..., 2], frame[..., 3])
     trajectory = torch.cat((points_to_frame(world[..., :2], frame), direction), -1)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from radp.geometry.boxes import make_boxes, separation
-from radp.geometry.frames import heading_vector
+from radp.geometry.frames import pose_frame
 from radp.metrics.drive import box_centers
 from radp.metrics.ttc import COS_AHEAD
 from radp.scenario import PACIFICA, Box, Ego
@@ -36,5 +36,5 @@ def front_clearance(rollout: Rollout) -> np.ndarray:
 
 def _boxes(poses: np.ndarray, length: np.ndarray, width: np.ndarray) -> torch.Tensor:
     pose = torch.from_numpy(np.ascontiguousarray(poses))
-    frames = torch.cat((pose[..., :2], heading_vector(pose[..., 2])), -1)
+    frames = pose_frame(pose)
     return make_boxes(frames, torch.as_tensor(length), torch.as_tensor(width))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from radp.geometry.boxes import box_corners, make_boxes
-from radp.geometry.frames import heading_vector, points_from_frame
+from radp.geometry.frames import points_from_frame, pose_frame
 from radp.metrics.drive import box_centers
 from radp.report.viewer.road import RoadPicture
 from radp.scenario import PACIFICA, Box, Ego
@@ -85,14 +85,14 @@ def plan_in_world(rollout: Rollout, frame: int) -> np.ndarray:
     plan = torch.from_numpy(rollout.plans[frame]).double()
     middle = plan[:, :2] + PACIFICA.rear_axle_to_center * plan[:, 2:]
     pose = torch.from_numpy(rollout.ego[frame, : Ego.VX])
-    frame_of = torch.cat((pose[:2], heading_vector(pose[2])), -1)
+    frame_of = pose_frame(pose)
     return points_from_frame(middle, frame_of).numpy()
 
 
 def corners(poses: np.ndarray, length: np.ndarray, width: np.ndarray) -> np.ndarray:
     """poses (n, 3) of box centres -> (n, 4, 2)."""
     pose = torch.from_numpy(np.ascontiguousarray(poses))
-    frames = torch.cat((pose[:, :2], heading_vector(pose[:, 2])), -1)
+    frames = pose_frame(pose)
     return box_corners(make_boxes(frames, torch.as_tensor(length), torch.as_tensor(width))).numpy()
 
 

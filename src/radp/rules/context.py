@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from radp.geometry.frames import heading_vector
+from radp.geometry.frames import pose_frame
 from radp.rules.motion import STEP, Motion, motion_of
 from radp.rules.route import Match, Route
 from radp.scenario.vehicle import PACIFICA
@@ -96,7 +96,7 @@ def _agents(scene: Scene, predictions: Tensor | None, logged: bool, horizon: int
     if logged and scene.neighbor_agents_future is not None:
         future = scene.neighbor_agents_future[:, : poses.shape[1], :horizon]
         count = future.shape[1]
-        poses[:, :count, 1:] = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
+        poses[:, :count, 1:] = pose_frame(future)
         valid[:, :count, 1:] &= present(future)
     elif predictions is not None:
         count = min(predictions.shape[1], poses.shape[1])

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radp.geometry.frames import heading_vector
+from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
 from radp.rules.collision import Collision
@@ -81,7 +81,7 @@ def find_focus(
                 raise BadInput("these samples have no futures to compare with")
             context = RuleContext.from_scene(rule_samples.read(chosen), logged=True)
             future = scene.ego_agent_future
-            logged = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
+            logged = pose_frame(future)
             planned = first_contact(planner.plan(scene, generator).trajectory, context)
             risky = (planned <= within) & first_contact(logged, context).isinf()
             kept += chosen[risky.numpy()].tolist()

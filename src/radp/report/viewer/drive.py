@@ -11,7 +11,7 @@ import torch
 
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
-from radp.geometry.frames import heading_vector, points_from_frame
+from radp.geometry.frames import points_from_frame, pose_frame
 from radp.metrics.card import score_card
 from radp.metrics.drive import box_centers
 from radp.metrics.score import ScenarioScore, evaluate
@@ -121,7 +121,7 @@ def _tracks(rollout: Rollout, chosen: np.ndarray, grid: Grid) -> dict[str, Any]:
 def to_world(ego: np.ndarray, points: np.ndarray) -> np.ndarray:
     """points (K, ..., 2) in the ego frames of the first K states -> world, same shape."""
     poses = torch.from_numpy(ego[: len(points), : Ego.VX]).reshape(len(points), *(1,) * (points.ndim - 2), 3)
-    frames = torch.cat((poses[..., :2], heading_vector(poses[..., 2])), -1)
+    frames = pose_frame(poses)
     return points_from_frame(torch.from_numpy(points).double(), frames).numpy()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from radp.geometry.boxes import box_corners, make_boxes
-from radp.geometry.frames import heading_vector
+from radp.geometry.frames import pose_frame
 from radp.metrics.drive import box_centers
 from radp.report.viewer.drive import Told, to_world
 from radp.report.viewer.road import RoadPicture, crop_road
@@ -191,7 +191,7 @@ class _Curves:
 def _corners(poses: np.ndarray, length: np.ndarray | float, width: np.ndarray | float) -> np.ndarray:
     """poses (n, 3) of box centres -> (n, 4, 2)."""
     pose = torch.from_numpy(np.ascontiguousarray(poses))
-    frames = torch.cat((pose[:, :2], heading_vector(pose[:, 2])), -1)
+    frames = pose_frame(pose)
     return box_corners(make_boxes(frames, torch.as_tensor(length), torch.as_tensor(width))).numpy()
 
 

@@ -10,7 +10,7 @@ import shapely
 import torch
 
 from radp.geometry.boxes import box_corners, make_boxes
-from radp.geometry.frames import heading_vector, shift_forward
+from radp.geometry.frames import pose_frame, shift_forward
 from radp.scenario import PACIFICA, Box, Ego
 from radp.sources.sumo.kinds import INSTANT, Drive, find_kinds, tags
 from radp.sources.sumo.road import Road
@@ -35,7 +35,7 @@ class EgoLog:
     def boxes(self) -> torch.Tensor:
         """(n, 6) its boxes."""
         poses = torch.from_numpy(self.states[:, :3])
-        rear_axle = torch.cat([poses[:, :2], heading_vector(poses[:, 2])], dim=1)
+        rear_axle = pose_frame(poses)
         return make_boxes(shift_forward(rear_axle, PACIFICA.rear_axle_to_center), PACIFICA.length, PACIFICA.width)
 
     @cached_property

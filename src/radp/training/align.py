@@ -92,7 +92,7 @@ class AlignTask:
     def batch(self, step: int, rank: int, processes: int) -> AlignBatch:
         loop = self.config.loop
         rows = shuffled_rows(len(self.samples), loop.batch, step, loop.seed)
-        chosen = int(self.config.focus_share * loop.batch) if len(self.focus) else 0
+        chosen = min(int(self.config.focus_share * loop.batch), len(self.focus))
         if chosen:
             rows = np.concatenate((rows[chosen:], self.focus[shuffled_rows(len(self.focus), chosen, step, loop.seed)]))
             rows = np.random.default_rng([loop.seed, step]).permutation(rows)  # each process gets both

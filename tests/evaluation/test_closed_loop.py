@@ -18,6 +18,7 @@ from radp.runs.errors import BadInput
 from radp.scenario.synthetic import make_scenario
 from radp.sim.rollout import read_rollout
 from radp.sources.rollout_json import save_json, scenario_to_json
+from radp.zoo import open_split
 
 PLANNER = f"{Path(__file__).parent / 'wandering_planner.py'}:WanderingPlanner"
 COUNT = 5
@@ -53,6 +54,11 @@ def test_drives_are_the_same_whatever_the_workers(scenarios: str, tmp_path: Path
     simulate(scenarios, tmp_path / "two", agents="reactive", workers=2, batch=2)
     assert len(drives_of(tmp_path / "one")) == COUNT
     assert drives_of(tmp_path / "one") == drives_of(tmp_path / "two")
+
+
+def test_a_part_of_a_packaged_split_can_be_driven(tmp_path: Path) -> None:
+    run = run_simulation("constant_velocity", "sumo14-val@every-200", tmp_path / "run", "nonreactive")
+    assert [drive.scenario.token for drive in run.rollouts()] == open_split("sumo14-val").tokens()[::200]
 
 
 def test_finished_run_drives_nothing_again(scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

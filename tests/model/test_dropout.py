@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from radp.model.dropout import Dropout, DropPath, dropout, masked_by_seed
+from radp.model.dropout import Dropout, DropPath, dropout, masked_by_seed, torchs_own
 
 
 def test_rate_scale_and_seed():
@@ -67,3 +67,27 @@ def test_drop_path_takes_whole_samples():
     assert float(kept.float().mean()) == pytest.approx(0.75, abs=0.04)
     torch.testing.assert_close(per_sample[kept][:, 0], torch.full((int(kept.sum()),), 1 / 0.75))
     assert torch.equal(DropPath(0.25).eval()(out), out)
+
+
+def test_adding_to_a_residual_is_dropout_and_a_sum():
+    before, values = torch.randn(2, 65, 33)
+    before.requires_grad_(), values.requires_grad_()
+    torch.manual_seed(3)
+    summed = before + dropout(values, 0.3, training=True)
+    expected = torch.autograd.grad(summed.square().sum(), (before, values))
+    torch.manual_seed(3)
+    at_once = dropout(values, 0.3, training=True, to=before)
+    torch.testing.assert_close(at_once, summed)
+    torch.testing.assert_close(torch.autograd.grad(at_once.square().sum(), (before, values)), expected)
+    assert torch.equal(dropout(values, 0.3, training=False, to=before), before + values)
+
+
+def test_torchs_own_masks_can_be_asked_for():
+    ones = torch.ones(1000)
+    with torchs_own():
+        torch.manual_seed(4)
+        out = dropout(ones, 0.3, training=True)
+    torch.manual_seed(4)
+    assert torch.equal(out, torch.nn.functional.dropout(ones, 0.3))
+    torch.manual_seed(4)
+    assert not torch.equal(dropout(ones, 0.3, training=True), out)

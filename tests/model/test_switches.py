@@ -12,6 +12,7 @@ from radp.model.schedule import training_times
 from radp.model.target import TargetSpace
 from radp.planners.guidance import CollisionGuidance
 from radp.scene.normaliser import Normaliser
+from radp.scene.scene import EgoColumn
 from tests.made_models import SMALL, randomised
 from tests.made_scenes import made_scene
 
@@ -145,6 +146,15 @@ def test_route_tokens_see_the_order_of_the_route():
         swapped = replace(scene, route_lanes=scene.route_lanes.flip(1))
         other = model.encoder(model.observe(swapped)).tokens
     assert not torch.allclose(tokens.tokens[:, 107:].flip(1), other[:, 107:], atol=1e-4)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_the_speed_of_the_ego_is_told_only_if_that_is_wanted(told):
+    model = randomised(replace(SMALL, ego_speed=told))
+    scene = made_scene(batch=2)
+    faster = replace(scene, ego_current_state=scene.ego_current_state.clone())
+    faster.ego_current_state[:, EgoColumn.VX] += 5.0
+    assert torch.equal(predictions(model, scene), predictions(model, faster)) is not told
 
 
 def test_residual_cross_attention_keeps_the_agents_apart():

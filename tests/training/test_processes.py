@@ -108,7 +108,34 @@ def test_two_processes_take_the_steps_that_one_takes(tmp_path):
 
 
 def test_the_command_trains_in_two_processes(samples, tmp_path):
-    launch("--module", *train(samples, tmp_path / "run")[2:])
-    assert weights(tmp_path / "run")
-    steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    launch("--module", *train(samples, tmp_path / "launched")[2:])
+    steps = [json.loads(line)["step"] for line in (tmp_path / "launched" / "log.jsonl").read_text().splitlines()]
     assert steps == [14, 14], "the training row and the validation row of the last step, written once"
+    own = subprocess.run([*train(samples, tmp_path / "own"), "--processes", "2"], env=ONE_THREAD, capture_output=True)
+    assert own.returncode == 0 and own.stdout.decode().split() == [str(tmp_path / "own" / "model")]
+    launched, shared = weights(tmp_path / "launched"), weights(tmp_path / "own")
+    assert all(torch.equal(launched[name], shared[name]) for name in launched), "--processes is accelerate launch"
+
+
+def test_switches_change_the_preset(samples, tmp_path, capsys):
+    words = [*train(samples, tmp_path / "run")[3:], "--stop-after", "1", "--switches"]
+    assert main([*words, "route_tokens=false", "near_horizon_s=null", "polyline_encoder=mixer"]) == 0
+    model = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["model"]
+    assert (model["route_tokens"], model["near_horizon_s"], model["polyline_encoder"]) == (False, None, "mixer")
+    for wrong, told in (
+        ("route_tokens", "no NAME=VALUE"),
+        ("depth=3", "unknown settings depth"),
+        ("polyline_encoder=flt", "expected one of mixer, flat"),
+        ("hidden=wide", 'hidden is "wide", expected something like 120'),
+        ("route_tokens=1", "expected something like true"),
+    ):
+        assert main([*words, wrong]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_what_is_wrong_in_a_process_is_told_in_one_sentence(samples, tmp_path, capfd):
+    words = train(samples, tmp_path / "run")[3:]
+    assert main([*words, "--batch", "5", "--processes", "2"]) == 2
+    assert main([*words, "--batch", "4000", "--processes", "2"]) == 2
+    errors = [line for line in capfd.readouterr().err.splitlines() if line.startswith("radp: ")]
+    assert "cannot be shared by 2" in errors[0] and "fewer than one batch of 4000" in errors[1]

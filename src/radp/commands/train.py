@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from radp.runs.errors import BadInput
 
 if TYPE_CHECKING:
+    from radp.model.config import ModelConfig
     from radp.scenario import Scenario
 
 
@@ -24,10 +26,42 @@ def _spread(split: str | None, count: int) -> Sequence[Scenario]:
     return [scenarios[i * len(scenarios) // count] for i in range(count)]
 
 
+def _switched(model: ModelConfig, switches: Sequence[str]) -> ModelConfig:
+    """The model with some settings changed: NAME=VALUE each, values as in JSON; a bare word is text."""
+    changed = model.to_json()
+    for switch in switches:
+        name, equals, text = switch.partition("=")
+        if not equals:
+            raise BadInput(f"{switch!r} is no NAME=VALUE")
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = text
+        usual = changed.get(name, value)
+        if any(isinstance(value, kind) != isinstance(usual, kind) for kind in (str, bool)):
+            raise BadInput(f"{name} is {json.dumps(value)}, expected something like {json.dumps(usual)}")
+        changed[name] = value
+    try:
+        return type(model).from_json(changed)
+    except (TypeError, ValueError) as error:
+        raise BadInput(str(error)) from None
+
+
+def _shared(verb: Callable[..., int], processes: int, arguments: dict[str, Any]) -> int:
+    """The verb in several processes."""
+    from radp.runs.processes import share
+
+    if arguments["batch"] % processes:
+        raise BadInput(f"a batch of {arguments['batch']} cannot be shared by {processes} processes")
+    share(verb, processes, {**arguments, "processes": 1})
+    return 0
+
+
 def train_base(
     data: Path,
     out: Path,
     preset: Literal["mini", "nuplan"] = "mini",
+    switches: tuple[str, ...] = (),
     validation: Path | None = None,
     closed_loop: str | None = None,
     closed_loop_scenarios: int = 28,
@@ -42,6 +76,7 @@ def train_base(
     save_every: int = 500,
     validate_every: int = 5_000,
     threads: int = 2,
+    processes: int = 1,
     stop_after: int | None = None,
 ) -> int:
     """Train a diffusion planner from scratch, or go on where the same command was stopped.
@@ -56,6 +91,7 @@ def train_base(
         data: Samples to learn from.
         out: Run folder; the same command resumes it.
         preset: Model size: mini for two cores, nuplan as published.
+        switches: NAME=VALUE each, settings of the model that differ from the preset, as route_tokens=false.
         validation: Samples for the validation loss, of other road networks.
         closed_loop: Split or store whose first scenarios are driven while training.
         closed_loop_scenarios: How many of these, spread evenly.
@@ -70,8 +106,11 @@ def train_base(
         save_every: Steps between checkpoints.
         validate_every: Steps between validations.
         threads: Torch threads of each process.
+        processes: Share each batch among this many; on a CPU, two of one thread are faster than one of two.
         stop_after: Stop at this step as if interrupted, the schedule still reaching to `steps`.
     """
+    if processes > 1:
+        return _shared(train_base, processes, dict(locals()))
     import torch
 
     from radp.model.checkpoint import load_model
@@ -81,12 +120,14 @@ def train_base(
     from radp.training.base import BaseConfig
     from radp.training.base import train_base as run
     from radp.training.data import open_samples
-    from radp.training.loop import LoopConfig
+    from radp.training.loop import LoopConfig, is_main_process
     from radp.zoo import model_path
 
     torch.set_num_threads(threads)
     initial = load_model(model_path(start_from)) if start_from is not None else None
-    model = initial.config if initial is not None else ModelConfig.preset(preset)
+    if initial is not None and switches:
+        raise BadInput("--switches are for a new model; --start-from brings its own")
+    model = initial.config if initial is not None else _switched(ModelConfig.preset(preset), switches)
     loop = LoopConfig(steps=steps, batch=batch, lr=lr, warmup=warmup, schedule=schedule, seed=seed)
     loop = replace(loop, save_every=save_every, validate_every=validate_every)
     config = BaseConfig(model=model, loop=loop, augment=augment)
@@ -99,7 +140,8 @@ def train_base(
     settings = {**asdict(config), "data": str(data), "samples": len(samples), "start_from": str(start_from or "")}
     folder = RunFolder.create(out, "train base", settings, seed, {"threads": threads})
     path = run(config, folder, samples, held_out, drives, initial, stop_after)
-    print(path)
+    if is_main_process():
+        print(path)
     return 0
 
 
@@ -125,6 +167,7 @@ def train_align(
     save_every: int = 100,
     validate_every: int = 500,
     threads: int = 2,
+    processes: int = 1,
     stop_after: int | None = None,
 ) -> int:
     """Align a planner with the driving rules through LoRA adapters; the defaults are the paper's.
@@ -157,8 +200,11 @@ def train_align(
         save_every: Steps between checkpoints.
         validate_every: Steps between validations.
         threads: Torch threads of each process.
+        processes: Share each batch among this many; on a CPU, two of one thread are faster than one of two.
         stop_after: Stop at this step as if interrupted.
     """
+    if processes > 1:
+        return _shared(train_align, processes, dict(locals()))
     import torch
 
     from radp.attribution.online import RULE_SCENES
@@ -169,6 +215,7 @@ def train_align(
     from radp.training.align import train_align as run
     from radp.training.data import open_samples
     from radp.training.focus import Focus
+    from radp.training.loop import is_main_process
     from radp.zoo import model_path
 
     torch.set_num_threads(threads)
@@ -192,7 +239,9 @@ def train_align(
     settings = {**asdict(config), "base": base, "data": str(data), "samples": len(samples), "focus": len(chosen)}
     folder = RunFolder.create(out, "train align", settings, seed, {"threads": threads})
     drives = _spread(closed_loop, closed_loop_scenarios)
-    print(run(config, folder, model, samples, rule_samples, held_out, drives, stop_after, chosen))
+    path = run(config, folder, model, samples, rule_samples, held_out, drives, stop_after, chosen)
+    if is_main_process():
+        print(path)
     return 0
 
 

@@ -31,6 +31,7 @@ from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import Driver, Options, drive_batch, undriven
 from radp.sources.rollout_json import save_json
 from radp.zoo import Split, list_splits, open_split
+from radp.zoo.parts import name_and_part
 
 if TYPE_CHECKING:
     from radp.attribution.calibration import Calibration
@@ -224,8 +225,9 @@ def _equipment(job: Job) -> tuple[Driver, Split]:
 
 
 def _absolute(scenarios: str) -> str:
-    """A path that means the same in another folder; names of splits stay as they are."""
-    return scenarios if scenarios in list_splits() else str(Path(scenarios).expanduser().resolve())
+    """A path that means the same in another folder; names of splits, and of parts of them, stay as they are."""
+    packaged = name_and_part(scenarios)[0] in list_splits()
+    return scenarios if packaged else str(Path(scenarios).expanduser().resolve())
 
 
 def _file_hash(planner: str) -> str | None:

@@ -101,11 +101,11 @@ def table(rows: Sequence[Row], base: str | None = None) -> str:
         f"|---|---|---|{'---|' * len(COLUMNS)}",
     ]
     for row in rows:
-        cells = [_cell(row.estimate(metric)) for metric in COLUMNS]
+        cells = [cell(row.estimate(metric)) for metric in COLUMNS]
         lines.append(f"| {row.split} | {row.agents} | {row.planner} | {' | '.join(cells)} |")
         same = [r for r in rows if (r.split, r.agents, r.planner) == (row.split, row.agents, base)]
         if same and row.planner != base:
-            changes = [_change(row.difference(same[0], metric)) for metric in COLUMNS]
+            changes = [change(row.difference(same[0], metric)) for metric in COLUMNS]
             lines.append(f"| | | difference to {base} | {' | '.join(changes)} |")
     return "\n".join(lines)
 
@@ -123,13 +123,13 @@ def footnote(rows: Sequence[Row]) -> str:
     return "\n".join(notes.values())
 
 
-def _cell(estimate: Estimate) -> str:
+def cell(estimate: Estimate) -> str:
     if np.isnan(estimate.value):
         return "n/a"
     return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
-def _change(estimate: Estimate) -> str:
+def change(estimate: Estimate) -> str:
     if np.isnan(estimate.value):
         return "n/a"
     note = "" if estimate.excludes_zero else " (no difference shown)"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from radp.model.bench_processes import stepping_together
 from radp.model.config import ModelConfig
 from radp.model.decoder import current_states
+from radp.model.dropout import torchs_own
 from radp.model.loss import diffusion_loss
 from radp.model.memory import keep_freed_memory
 from radp.model.network import DiffusionModel, build_model
@@ -57,33 +61,70 @@ def bench_plan(threads: int = 2, repeats: int = 20, config: str = "nuplan", seed
 def bench_train(
     threads: int = 2, repeats: int = 3, batch: int = TRAIN_BATCH, config: str = "nuplan", seed: int = 0
 ) -> dict[str, Any]:
-    """Samples per second of forward, backward, clipping and AdamW, dropout on, fp32."""
+    """Samples per second of forward, backward, clipping and AdamW, dropout on, fp32.
+
+    `threads` processes of one thread share the batch, as in `radp train base --processes`. Beside them, in turn: one
+    process of so many threads, and the same with torch's own dropout, as a plain program has it.
+    """
     kept = keep_freed_memory()
-    with torch_threads(threads):
-        torch.manual_seed(seed)
-        model = build_model(config, seed).train()
-        optimiser = torch.optim.AdamW(model.parameters(), lr=5e-4)
-        scene = bench_scene(model.config, batch, seed, futures=True)
+    make_step = partial(train_step, config, batch // threads, seed)
+    with torch_threads(threads), stepping_together(make_step, threads) as (together, seconds):
+        alone, processor = train_step(config, batch, seed), []
 
-        def step() -> None:
-            optimiser.zero_grad(set_to_none=True)
-            diffusion_loss(model, scene).total().backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-            optimiser.step()
+        def shared() -> None:
+            together()
+            processor.append(sum(seconds))
 
-        taken = alternate(step, repeats=repeats)[0]
+        def plain() -> None:
+            with torchs_own():
+                alone()
+
+        taken, threaded, reference = alternate(shared, alone, plain, repeats=repeats, warm_up=1)
+    model = ModelConfig.preset(config)
     return {
         "config": config,
-        "threads": threads,
+        "processes": threads,
         "batch": batch,
-        "dropout": model.config.encoder_dropout,
-        "noise_draws": model.config.noise_draws,
+        "dropout": model.encoder_dropout,
+        "noise_draws": model.noise_draws,
         "keeps_freed_memory": kept,
         "samples_per_s": batch / taken.median,
         "samples_per_s_best": batch / taken.best,
-        "cpu_ms_per_sample": 1e3 * taken.cpu / batch,
+        "cpu_ms_per_sample": 1e3 * min(processor) / batch,
+        "threads": threads,
+        "threads_samples_per_s": batch / threaded.median,
+        "threads_cpu_ms_per_sample": 1e3 * threaded.cpu / batch,
+        "reference_samples_per_s": batch / reference.median,
         "load_average": load_average(),
     }
+
+
+def train_step(
+    config: str, batch: int, seed: int, wrap: Callable[[nn.Module], nn.Module] = lambda module: module
+) -> Callable[[], None]:
+    """One step of training as a call; `wrap` makes the loss a module of several processes."""
+    torch.manual_seed(seed)
+    model = build_model(config, seed).train()
+    loss = wrap(_Loss(model))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-4, fused=True)
+    scene = bench_scene(model.config, batch, seed, futures=True)
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        loss(scene).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimiser.step()
+
+    return step
+
+
+class _Loss(nn.Module):
+    def __init__(self, model: DiffusionModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, scene: Scene) -> Tensor:
+        return diffusion_loss(self.model, scene).total()
 
 
 @torch.no_grad()

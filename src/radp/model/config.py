@@ -46,6 +46,7 @@ class ModelConfig:
     lane_length: float | None = None  # m: longer lanes are cut into pieces of their own, so that 20 points suffice
     route_tokens: bool = False  # each route lane is also a scene token, with a learned place in the order
     mask_padded_tokens: bool = False  # cross-attention does not see padded scene tokens
+    ego_speed: bool = False  # the ego's own speed joins route and time in AdaLN
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from radp.model.config import ModelConfig
 from radp.model.encoder import Encoding
 from radp.model.layers import Attention, Mlp, PolylineMixer, hiding_bias
-from radp.scene.scene import POSE, Scene, present
+from radp.scene.scene import POSE, EgoColumn, Scene, present
 
 ROUTE_FEATURES, ROUTE_TOKENS, ROUTE_CHANNELS = 4, 32, 64
 TIME_FEATURES, MAX_PERIOD = 256, 10_000.0
@@ -23,7 +23,7 @@ TIME_FEATURES, MAX_PERIOD = 256, 10_000.0
 class Context:
     """All that the denoiser needs of B scenes and that does not change while denoising."""
 
-    route: Tensor  # (B, d)
+    route: Tensor  # (B, d), with the speed of the ego where that is wanted
     keys_values: Sequence[tuple[Tensor, Tensor]]  # for each block, (B, heads, S, d / heads) each
     token_bias: Tensor | None  # (B, 1, 1, S) hides padded scene tokens from cross-attention, if that is wanted
     agent_bias: Tensor  # (B, 1, 1, P) hides neighbours that are not there from self-attention
@@ -154,13 +154,17 @@ class Decoder(nn.Module):
         self.agent_embedding = nn.Embedding(2, dim)  # row 0: the ego, row 1: every neighbour
         self.route_encoder = RouteEncoder(config)
         self.time_embedding = TimeEmbedding(dim)
+        self.speed_embedding = Mlp(1, dim, dim) if config.ego_speed else None
         self.blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
         self.final_layer = FinalLayer(dim, config.state_dim)
 
     def context(self, scene: Scene, encoding: Encoding) -> Context:
         """Route encoding and the keys and values of cross-attention: once a plan, not once a denoising step."""
+        route = self.route_encoder(scene.route_lanes)
+        if self.speed_embedding is not None:
+            route = route + self.speed_embedding(scene.ego_current_state[:, EgoColumn.VX, None])
         return Context(
-            route=self.route_encoder(scene.route_lanes),
+            route=route,
             keys_values=[block.cross_attn.keys_values(encoding.tokens) for block in self.blocks],
             token_bias=hiding_bias(encoding.padded) if self.mask_padded_tokens else None,
             agent_bias=hiding_bias(~present(current_states(scene, self.neighbours))),

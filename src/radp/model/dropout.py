@@ -8,7 +8,9 @@ forward and again in the backward pass. Rates are therefore multiples of 1 / 655
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -21,35 +23,53 @@ from torch.nn import functional as F
 
 LEVELS = 1 << 16
 PAIRS_PER_THREAD = 1 << 17
+_quick = True
+
+
+@numba.njit(inline="always")
+def _bits(position, seed_low, seed_high):
+    """32 random bits of a position: a multiply-xorshift finaliser. Numba widens sums and products, hence the casts."""
+    word = np.uint32(np.uint32(position * np.uint32(0x9E3779B9)) + seed_low)
+    word = np.uint32((word ^ (word >> np.uint32(16))) * np.uint32(0x7FEB352D))
+    word = np.uint32(word ^ seed_high)
+    word = np.uint32((word ^ (word >> np.uint32(15))) * np.uint32(0x846CA68B))
+    return np.uint32(word ^ (word >> np.uint32(16)))
 
 
 @numba.njit(nogil=True, cache=True)
 def _mask_pairs(low, high, out_low, out_high, first, seed_low, seed_high, threshold, scale):
     """Four (n,) float32 arrays: out = scale * value where the value's 16 bits reach the threshold, else 0.
 
-    The bits are a hash of the position (counted from `first`) and the seed: a multiply-xorshift finaliser. Its lower
-    half serves `low`, its upper half `high`. Indices start at 0 and nothing overlaps, so the loop vectorises.
+    Positions are counted from `first`. The lower half of the bits serves `low`, the upper half `high`. Indices start
+    at 0 and nothing overlaps, so the loop vectorises.
     """
     for i in range(low.size):
-        word = np.uint32(np.uint32(np.uint32(i) + first) * np.uint32(0x9E3779B9))  # numba widens sums and products
-        word = np.uint32(word + seed_low)
-        word = np.uint32((word ^ (word >> np.uint32(16))) * np.uint32(0x7FEB352D))
-        word = np.uint32(word ^ seed_high)
-        word = np.uint32((word ^ (word >> np.uint32(15))) * np.uint32(0x846CA68B))
-        word = np.uint32(word ^ (word >> np.uint32(16)))
+        word = _bits(np.uint32(np.uint32(i) + first), seed_low, seed_high)
         out_low[i] = low[i] * (scale if (word & np.uint32(0xFFFF)) >= threshold else np.float32(0))
         out_high[i] = high[i] * (scale if (word >> np.uint32(16)) >= threshold else np.float32(0))
 
 
-def masked_by_seed(values: Tensor, seed: int, dropped_levels: int) -> Tensor:
+@numba.njit(nogil=True, cache=True)
+def _add_mask_pairs(to_low, to_high, low, high, out_low, out_high, first, seed_low, seed_high, threshold, scale):
+    """As `_mask_pairs`, added to what `to_low` and `to_high` hold."""
+    for i in range(low.size):
+        word = _bits(np.uint32(np.uint32(i) + first), seed_low, seed_high)
+        out_low[i] = to_low[i] + low[i] * (scale if (word & np.uint32(0xFFFF)) >= threshold else np.float32(0))
+        out_high[i] = to_high[i] + high[i] * (scale if (word >> np.uint32(16)) >= threshold else np.float32(0))
+
+
+def masked_by_seed(values: Tensor, seed: int, dropped_levels: int, to: Tensor | None = None) -> Tensor:
     """(...) float32 -> (...): elements dropped with probability dropped_levels / 65536, the others scaled up.
 
-    The result depends on the seed alone, not on the number of threads.
+    The result depends on the seed alone, not on the number of threads. `to` (...) is added to it.
     """
     values = values.detach().contiguous()
     out = torch.empty_like(values)
-    flat, result = values.view(-1).numpy(), out.view(-1).numpy()
-    half = (flat.size + 1) // 2  # of an odd number the middle element is written twice, the second time to stay
+    kernel = _mask_pairs if to is None else _add_mask_pairs
+    given = [values] if to is None else [to.detach().contiguous(), values]
+    flat = [tensor.view(-1).numpy() for tensor in (*given, out)]
+    size = values.numel()
+    half = (size + 1) // 2  # of an odd number the middle element is written twice, the second time to stay
     constants = (
         np.uint32(seed & 0xFFFFFFFF),
         np.uint32((seed >> 32) & 0xFFFFFFFF),
@@ -58,8 +78,8 @@ def masked_by_seed(values: Tensor, seed: int, dropped_levels: int) -> Tensor:
     )
 
     def mask(start: int, stop: int) -> None:
-        low, high = slice(start, stop), slice(flat.size - half + start, flat.size - half + stop)
-        _mask_pairs(flat[low], flat[high], result[low], result[high], np.uint32(start), *constants)
+        halves = slice(start, stop), slice(size - half + start, size - half + stop)
+        kernel(*(array[part] for array in flat for part in halves), np.uint32(start), *constants)
 
     threads = max(1, min(torch.get_num_threads(), half // PAIRS_PER_THREAD))
     bounds = [half * k // threads for k in range(threads + 1)]
@@ -77,34 +97,45 @@ def _pool() -> ThreadPoolExecutor:
 
 class _SeededDropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, seed: int, dropped_levels: int) -> Tensor:
+    def forward(ctx: Any, values: Tensor, seed: int, dropped_levels: int, to: Tensor | None) -> Tensor:
         ctx.seed, ctx.dropped_levels = seed, dropped_levels
-        return masked_by_seed(values, seed, dropped_levels)
+        return masked_by_seed(values, seed, dropped_levels, to)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return masked_by_seed(gradient, ctx.seed, ctx.dropped_levels), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, Tensor | None]:
+        masked = masked_by_seed(gradient, ctx.seed, ctx.dropped_levels)
+        return masked, None, None, gradient if ctx.needs_input_grad[3] else None
 
 
-def dropout(values: Tensor, rate: float, training: bool) -> Tensor:
-    """As `torch.nn.functional.dropout`; the quick kernel on CPU float32, torch's own anywhere else."""
-    if not training or rate == 0.0:
-        return values
-    if values.device.type != "cpu" or values.dtype != torch.float32:
-        return F.dropout(values, rate)
-    seed = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None))
-    return _SeededDropout.apply(values, seed, round(rate * LEVELS))
+def dropout(values: Tensor, rate: float, training: bool, to: Tensor | None = None) -> Tensor:
+    """As `torch.nn.functional.dropout`, added to `to`; the quick kernel on CPU float32, torch's own anywhere else."""
+    if training and rate > 0.0 and _quick and values.device.type == "cpu" and values.dtype == torch.float32:
+        seed = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None))
+        return _SeededDropout.apply(values, seed, round(rate * LEVELS), to)
+    kept = F.dropout(values, rate) if training and rate > 0.0 else values
+    return kept if to is None else to + kept
+
+
+@contextmanager
+def torchs_own() -> Iterator[None]:
+    """Inside the block dropout is torch's own, to compare with."""
+    global _quick
+    _quick = False
+    try:
+        yield
+    finally:
+        _quick = True
 
 
 class Dropout(nn.Module):
-    """Element-wise dropout."""
+    """Element-wise dropout, added to what is given beside."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
-    def forward(self, values: Tensor) -> Tensor:
-        return dropout(values, self.rate, self.training)
+    def forward(self, values: Tensor, to: Tensor | None = None) -> Tensor:
+        return dropout(values, self.rate, self.training, to)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"

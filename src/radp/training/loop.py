@@ -139,7 +139,7 @@ def fit(task: Task, config: LoopConfig, folder: RunFolder, stop_after: int | Non
     if config.batch % processes:
         raise ValueError(f"batch {config.batch} cannot be shared by {processes} processes")
     trained = [p for p in task.model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=config.lr, weight_decay=config.weight_decay)
+    optimizer = torch.optim.AdamW(trained, lr=config.lr, weight_decay=config.weight_decay, fused=True)
     ema = Ema(task.model, config.ema, config.ema_warmup)
     first = load_state(folder, task.model, optimizer, ema, task.memory)
     last = min(config.steps, stop_after or config.steps)

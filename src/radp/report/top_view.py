@@ -19,7 +19,7 @@ from radp.sim.rollout import Rollout
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GROUND, ROAD, ROUTE, EDGE, WALK = "#ffffff", "#e3e5e8", "#d3dae0", "#9aa0a6", "#f6f6f3"
+GROUND, ROAD_COLORS = "#ffffff", ("#e3e5e8", "#d3dae0", "#f6f6f3", "#9aa0a6", "white")  # of `draw_road`
 EGO, DARK, BLUE, PLAN, PAST, ALARM, INK = "#ffd21f", "#3d434b", "#2f6fb5", "#00c2d1", "#f07d00", "#d7191c", "#14171a"
 
 
@@ -89,22 +89,23 @@ def plan_in_world(rollout: Rollout, frame: int) -> np.ndarray:
     return points_from_frame(middle, frame_of).numpy()
 
 
-def corners(poses: np.ndarray, length: np.ndarray, width: np.ndarray) -> np.ndarray:
+def corners(poses: np.ndarray, length: np.ndarray | float, width: np.ndarray | float) -> np.ndarray:
     """poses (n, 3) of box centres -> (n, 4, 2)."""
-    pose = torch.from_numpy(np.ascontiguousarray(poses))
-    frames = pose_frame(pose)
+    frames = pose_frame(torch.from_numpy(np.ascontiguousarray(poses)))
     return box_corners(make_boxes(frames, torch.as_tensor(length), torch.as_tensor(width))).numpy()
 
 
-def draw_road(ax: Axes, road: RoadPicture) -> None:
+def draw_road(ax: Axes, road: RoadPicture, colors: Sequence[str] = ROAD_COLORS) -> None:
+    """`colors` of road, route, crosswalks, edges and dividers."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
-    for rings, color in ((road.road, ROAD), (road.route, ROUTE), (road.crosswalks, WALK)):
+    *areas, edge, divider = colors
+    for rings, color in zip((road.road, road.route, road.crosswalks), areas):
         if rings:  # all rings as one path, so that holes stay open
             whole = [Outline(np.concatenate((ring, ring[:1])), closed=True) for ring in rings]
             ax.add_patch(PathPatch(Outline.make_compound_path(*whole), facecolor=color, edgecolor="none", zorder=1))
-    ax.add_collection(LineCollection(road.edges, colors=EDGE, linewidths=0.9, zorder=2), autolim=False)
-    dashes = LineCollection(road.dividers, colors="white", linewidths=1.0, linestyles="--", zorder=2)
+    ax.add_collection(LineCollection(road.edges, colors=edge, linewidths=1.0, zorder=2), autolim=False)
+    dashes = LineCollection(road.dividers, colors=divider, linewidths=1.0, linestyles="--", zorder=2)
     ax.add_collection(dashes, autolim=False)

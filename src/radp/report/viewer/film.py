@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from radp.geometry.boxes import box_corners, make_boxes
-from radp.geometry.frames import pose_frame
 from radp.metrics.drive import box_centers
+from radp.report.top_view import corners, draw_road
 from radp.report.viewer.drive import Told, to_world
-from radp.report.viewer.road import RoadPicture, crop_road
+from radp.report.viewer.road import crop_road
 from radp.report.viewer.words import kind_words
 from radp.runs import MissingExtra, Progress
 from radp.runs.files import atomic_path
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 SIDE = 40.0  # m from the middle of the picture to its upper and lower edge
 EVERY = {".gif": 2, ".mp4": 1}  # samples between pictures
 DPI = 100
-GROUND, ROAD, ROUTE, EDGE, DIVIDER = "#eeece6", "#d8dadd", "#c3d0d9", "#a3a8ae", "#ffffff"
+GROUND, ROAD_COLORS = "#eeece6", ("#d8dadd", "#c3d0d9", "#f2f2ef", "#a3a8ae", "#ffffff")
 INK, MUTED, PRESSURE, STATIC, EGOS = "#1d2025", "#62676f", "#d55e00", "#f0e442", ("#e69f00", "#0072b2")
 RULES = ("#d55e00", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9")
 OBJECTS = {ObjectType.VEHICLE: "#7d8895", ObjectType.PEDESTRIAN: "#cc79a7", ObjectType.BICYCLE: "#009e73"}
@@ -119,7 +117,7 @@ class _View:
         place, (width, height) = ax.get_position(), ax.figure.get_size_inches()
         self.across = SIDE * place.width * width / (place.height * height)
         self.road = crop_road(self.rollout.scenario, [self.rollout.ego[:, :2]], 2.5 * SIDE)
-        _draw_road(ax, self.road)
+        draw_road(ax, self.road, ROAD_COLORS)
         self.center = box_centers(self.rollout.ego)
         ax.plot(*self.center.T, color=color, lw=0.8, ls=":", zorder=3)
         (self.trail,) = ax.plot([], [], color=color, lw=2.5, zorder=3, solid_capstyle="round")
@@ -161,10 +159,10 @@ class _View:
         seen = np.flatnonzero(tracks.valid[:, frame])
         share = why.share[frame, seen] if why is not None and frame < len(why.share) else np.zeros(len(seen))
         plain = np.array([to_rgb(OBJECTS.get(ObjectType(tracks.type[i]), STATIC)) for i in seen]).reshape(-1, 3)
-        self.others.set_verts(_corners(tracks.state[seen, frame, : Box.VX], tracks.size[seen, 0], tracks.size[seen, 1]))
+        self.others.set_verts(corners(tracks.state[seen, frame, : Box.VX], tracks.size[seen, 0], tracks.size[seen, 1]))
         self.others.set_facecolor(plain + share[:, None] * (np.array(to_rgb(PRESSURE)) - plain))
         pose = np.append(self.center[frame], self.rollout.ego[frame, Ego.HEADING])[None]
-        self.ego.set_verts(_corners(pose, PACIFICA.length, PACIFICA.width))
+        self.ego.set_verts(corners(pose, PACIFICA.length, PACIFICA.width))
 
 
 class _Curves:
@@ -186,33 +184,3 @@ class _Curves:
 
     def show(self, frame: int) -> None:
         self.cursor.set_xdata([self.seconds[min(frame, len(self.seconds) - 1)]] * 2)
-
-
-def _corners(poses: np.ndarray, length: np.ndarray | float, width: np.ndarray | float) -> np.ndarray:
-    """poses (n, 3) of box centres -> (n, 4, 2)."""
-    pose = torch.from_numpy(np.ascontiguousarray(poses))
-    frames = pose_frame(pose)
-    return box_corners(make_boxes(frames, torch.as_tensor(length), torch.as_tensor(width))).numpy()
-
-
-def _draw_road(ax: Axes, road: RoadPicture) -> None:
-    from matplotlib.collections import LineCollection
-
-    for rings, color in ((road.road, ROAD), (road.route, ROUTE), (road.crosswalks, "#f2f2ef")):
-        _fill(ax, rings, color)
-    ax.add_collection(LineCollection(road.edges, colors=EDGE, linewidths=1.0, zorder=2), autolim=False)
-    ax.add_collection(
-        LineCollection(road.dividers, colors=DIVIDER, linewidths=1.0, linestyles="--", zorder=2), autolim=False
-    )
-
-
-def _fill(ax: Axes, rings: list[np.ndarray], color: str) -> None:
-    """All rings as one path, so that holes stay open."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Outline
-
-    if rings:
-        outline = Outline.make_compound_path(
-            *(Outline(np.concatenate((ring, ring[:1])), closed=True) for ring in rings)
-        )
-        ax.add_patch(PathPatch(outline, facecolor=color, edgecolor="none", zorder=1))

@@ -54,6 +54,8 @@ def test_every_verb_has_help_with_an_example(capsys, verb):
         (["doctor", "--fly"], "--fly"),
         (["bench", "fly"], "invalid choice 'fly'"),
         (["bench"], "WHAT"),
+        (["bench", "convert"], "needs --db and --maps"),
+        (["bench", "sim", "--db", "."], "takes no logs"),
         (["export", "json", "somewhere", "--out", "x", "--limit", "two"], "two"),
         (["data", "info", "no/such/path"], "'no/such/path' is neither a packaged split"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -19,29 +20,40 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "data": ("radp.scene.bench:bench_data",),
     "rules": ("radp.rules.bench:bench_rules",),
     "attribution": ("radp.attribution.bench:bench_attribution",),
+    "convert": ("radp.sources.bench:bench_convert",),
 }
 
 
 def bench(
-    what: Annotated[Literal["sim", "plan", "train", "scene", "data", "rules", "attribution"], tyro.conf.Positional],
+    what: Annotated[
+        Literal["sim", "plan", "train", "scene", "data", "rules", "attribution", "convert"], tyro.conf.Positional
+    ],
     planner: str | None = None,
+    db: Path | None = None,
+    maps: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Measure how fast this machine drives, scores, plans, trains or reads scenes.
+    """Measure how fast this machine drives, scores, plans, trains, reads scenes or converts logs.
 
     Example:
         radp bench sim
         radp bench plan --json
         radp bench attribution --planner runs/radp-mini --json
+        radp bench convert --db data/nuplan --maps data/maps --json
 
     Args:
         what: What to measure.
         planner: Packaged model or planner folder whose attribution is measured; the packaged one if not given.
+        db: Logs of nuPlan, to convert.
+        maps: Maps of nuPlan, to convert.
         json: Print one JSON object.
     """
     if planner is not None and what != "attribution":
         raise BadInput(f"radp bench {what} takes no planner; radp bench attribution does")
-    options = {} if planner is None else {"planner": planner}
+    if (db or maps) and what != "convert":
+        raise BadInput(f"radp bench {what} takes no logs; radp bench convert does")
+    given = {"planner": planner, "db": db, "maps": maps}
+    options = {name: value for name, value in given.items() if value is not None}
     figures: dict[str, Any] = {}
     for place in BENCHES[what]:
         figures.update(_bench_function(place)(**options))

@@ -114,10 +114,18 @@ def _encode_column(column: np.ndarray) -> _Column:
         odd_head = struct.pack("<IB", int(odd.sum()), width)
         odd_planes = np.packbits(odd).tobytes() + planes
         index = _fill(index, odd)
-    tried = [_planes(_zigzag(_differences(index, order))) for order in range(MOST_DIFFERENCES + 1)]
-    cost = [len(_compress(planes, TRIAL_LEVEL)) for planes, _ in tried]
-    order = cost.index(min(cost))
-    planes, width = tried[order]
+    best = None
+    for order in range(MOST_DIFFERENCES + 1):
+        planes, width = _planes(_zigzag(_differences(index, order)))
+        cost = len(_compress(planes, TRIAL_LEVEL))
+        if best is not None and cost > best[0]:
+            break  # higher orders only add noise
+        if best is None or cost < best[0]:
+            best = cost, order, width, planes
+        if cost == 0:  # nothing but zeros
+            break
+    assert best is not None
+    _, order, width, planes = best
     return _Column(struct.pack("<BBB", grid, order, width) + odd_head, odd_planes + planes)
 
 

@@ -12,6 +12,7 @@ from radp.commands.convert import convert as convert_command
 from radp.runs.errors import BadInput
 from radp.scenario import Ego, LightState, ObjectType, Scenario
 from radp.scenario.store import ScenarioStore
+from radp.sources.bench import bench_convert
 from radp.sources.convert import Options, convert
 from radp.sources.nuplan.layers import find_map, key_of, read_layers
 from radp.sources.nuplan.log_db import UNTAGGED, LogDb, Pick, yaw_of
@@ -227,3 +228,8 @@ def test_what_must_be_given(data: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(BadInput, match=sentence):
             NUPLAN.items(options)
+
+
+def test_the_speed_of_conversion_is_told_for_each_log(data: Path) -> None:
+    figures = bench_convert(data / "db", data / "maps", repeats=1)
+    assert figures["logs"] and all(log["scenarios"] > 0 < log["cpu_ms"] for log in figures["logs"].values())

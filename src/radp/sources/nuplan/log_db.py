@@ -166,18 +166,28 @@ class LogDb:
         return kinds
 
     def lights(self, frames: Sequence[bytes]) -> tuple[np.ndarray, list[str], np.ndarray, np.ndarray]:
-        """Lights listed in some frames: frame (R,), names of C connectors, which of them (R,), LightState (R,)."""
-        query = "SELECT lidar_pc_token, lane_connector_id, status FROM traffic_light_status WHERE lidar_pc_token IN"
-        rows = self.rows(f"{query} ({_marks(frames)})", frames)
-        tokens, connectors, words = zip(*rows) if rows else ((), (), ())
-        places: list[dict[Any, int]] = [
-            {token: i for i, token in enumerate(frames)},
-            {connector: i for i, connector in enumerate(dict.fromkeys(connectors))},
-            {word: LIGHTS.get(word, UNKNOWN_LIGHT) for word in set(words)},
-        ]
-        columns = zip(places, (tokens, connectors, words))  # some thousand rows: a lookup in C is worth the trouble
-        frame, which, state = (np.fromiter(map(place.__getitem__, column), np.int64) for place, column in columns)
-        return frame, [str(connector) for connector in places[1]], which, state.astype(np.uint8)
+        """Lights listed in some frames: frame (R,), names of C connectors, which of them (R,), LightState (R,).
+
+        There are thousands, but they seldom change: one text for each frame is read, and each text taken apart once.
+        """
+        texts = self.rows(
+            "SELECT lidar_pc_token, group_concat(coalesce(lane_connector_id, '') || ' ' || coalesce(status, '')) "
+            f"FROM traffic_light_status WHERE lidar_pc_token IN ({_marks(frames)}) GROUP BY lidar_pc_token",
+            frames,
+        )
+        listed = {text: [str(light).partition(" ") for light in text.split(",")] for _, text in texts}
+        names = list(dict.fromkeys(name for lights in listed.values() for name, _, _ in lights))
+        number, position = {name: i for i, name in enumerate(names)}, {token: i for i, token in enumerate(frames)}
+        seen = {
+            text: np.array(
+                [(number[name], LIGHTS.get(word, UNKNOWN_LIGHT)) for name, _, word in lights], dtype=np.int64
+            )
+            for text, lights in listed.items()
+        }
+        parts = [seen[text] for _, text in texts]
+        which, state = np.concatenate((np.zeros((0, 2), dtype=np.int64), *parts)).T
+        frame = np.repeat([position[token] for token, _ in texts], [len(part) for part in parts]).astype(np.int64)
+        return frame, names, which, state.astype(np.uint8)
 
     def route_and_goal(self, token: str) -> tuple[tuple[str, ...], np.ndarray | None]:
         """Roadblock ids and goal pose (3,) of the scene to which a frame belongs."""

@@ -1,0 +1,36 @@
+"""How fast nuPlan's files become scenarios of a store, in one process."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from radp.runs.errors import BadInput
+from radp.runs.timing import alternate, load_average
+from radp.sources.convert import Options, as_it_is, convert_item, load_source
+
+
+def bench_convert(db: Path | None = None, maps: Path | None = None, repeats: int = 25) -> dict[str, Any]:
+    """Processor time of each log: reading alone, and reading and encoding, in turn. Maps are read before."""
+    if db is None or maps is None:
+        raise BadInput("radp bench convert needs --db and --maps, as radp data convert does")
+    source, logs = load_source("nuplan"), {}
+    for item in source.items(Options(db=db, maps=maps)):
+        found = convert_item(source, as_it_is, item)
+        if not found.rows.scenarios:
+            continue
+        read = partial(lambda item: list(source.scenarios(item)), item)
+        reading, whole = alternate(read, partial(convert_item, source, as_it_is, item), repeats=repeats)
+        scenarios = len(found.rows.scenarios)
+        logs[item.name] = {
+            "scenarios": scenarios,
+            "read_cpu_ms": 1e3 * reading.cpu / scenarios,
+            "cpu_ms": 1e3 * whole.cpu / scenarios,
+            "scenarios_per_cpu_s": scenarios / whole.cpu,
+        }
+    if not logs:
+        raise BadInput(f"{db} holds no scenario that can be read")
+    return {"logs": logs, "slowest_per_cpu_s": min(log["scenarios_per_cpu_s"] for log in logs.values())} | {
+        "load_average": load_average()
+    }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from radp.model.features import feature_count
-from radp.model.head import AttributionHead, HeadConfig
+from radp.model.head import AttributionHead, HeadConfig, load_head, save_head
 from radp.model.layers import hiding_bias
 
 
@@ -39,3 +40,26 @@ def test_neurons_of_a_rule_feed_no_other_rule():
     (gradient,) = torch.autograd.grad(told[:, 1].sum(), head.branches.weight)
     by_rule = gradient.unflatten(0, (3, 8)).abs().sum((1, 2))
     assert by_rule[1] > 0 and by_rule[0] == 0 and by_rule[2] == 0
+
+
+def test_levels_are_a_line_of_pieces_that_goes_on():
+    head = made().float()
+    inputs = torch.randn(64, 24), torch.randn(64, feature_count()), torch.randn(64, 3, 24)
+    told = head(*inputs, torch.zeros(64, 3, dtype=torch.bool))
+    start = torch.tensor([[0.0, 0.5, 0.7], [0.0, 0.2, 0.6], [0.0, 1.0, 2.0]])
+    slope = torch.tensor([[0.1, 2.0, 1.0], [1.0, 0.5, 3.0], [0.3, 0.3, 0.4]])
+    levelled = head.with_levels(start, slope)(*inputs, torch.zeros(64, 3, dtype=torch.bool))
+    for rule in range(3):
+        x = np.append(start[rule].numpy(), 1000.0)
+        y = np.append(0.0, np.cumsum(slope[rule].numpy() * np.diff(x)))
+        expected = np.interp(told[:, rule].detach().numpy(), x, y)
+        np.testing.assert_allclose(levelled[:, rule].detach().numpy(), expected, rtol=1e-4)
+
+
+def test_a_head_with_levels_is_saved_and_read(tmp_path):
+    head = made().float().with_levels(torch.tensor([[0.0, 0.4]] * 3), torch.tensor([[0.5, 1.5]] * 3))
+    save_head(head, tmp_path)
+    again = load_head(tmp_path)
+    assert again.config == head.config and again.config.pieces == 2
+    inputs = torch.randn(2, 24), torch.randn(2, feature_count()), torch.randn(2, 3, 24), torch.zeros(2, 3).bool()
+    assert torch.equal(again(*inputs), head(*inputs))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from radp.training.head import Favour, head_loss, ranking_loss
+from radp.model.head import Levels
+from radp.training.head import Favour, fit_levels, head_loss, ranking_loss
 
 RULES = ("collision", "lane", "goal")
 
@@ -66,3 +67,27 @@ def test_a_rule_that_never_presses_has_no_tail():
     teacher = np.zeros((20, 1))
     favour = Favour.of(teacher, ("collision",))
     assert np.isinf(favour.threshold[0]) and (favour.draw == 1).all()
+
+
+def test_levels_take_back_what_favoured_draws_exaggerate():
+    draw = np.random.default_rng(1)
+    teacher = draw.exponential(size=(4000, 2))
+    teacher[:, 0] *= draw.random(4000) < 0.4
+    told = np.stack((0.6 + 0.5 * teacher[:, 0], 0.4 * teacher[:, 1]), 1) * draw.lognormal(0, 0.2, (4000, 2))
+    start, slope = fit_levels(told[:2000], teacher[:2000])
+    assert start.shape == slope.shape == (2, 40) and (slope > 0).all() and not start[:, 0].any()
+    levels = Levels(2, 40)
+    levels.load_state_dict({"start": start, "slope": slope})
+    after = levels(torch.from_numpy(told[2000:]).float()).numpy()
+    before = np.abs(told[2000:] - teacher[2000:]).mean(0)
+    assert (np.abs(after - teacher[2000:]).mean(0) < 0.6 * before).all()
+    for rule in range(2):
+        order = np.argsort(told[2000:, rule])
+        assert (np.diff(after[order, rule]) >= 0).all()
+
+
+def test_levels_of_a_pressure_that_never_comes():
+    start, slope = fit_levels(np.full((5, 1), 0.3), np.zeros((5, 1)))
+    levels = Levels(1, start.shape[1])
+    levels.load_state_dict({"start": start, "slope": slope})
+    assert 0 <= float(levels(torch.tensor([[0.3]]))) < 0.01

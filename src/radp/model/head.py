@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ HIDDEN = 256
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """tokens: width d of the planner's tokens; rules: names of the M outputs in order."""
+    """tokens: width d of the planner's tokens; rules: names of the M outputs in order; pieces: of its `Levels`."""
 
     tokens: int
     rules: tuple[str, ...]
     heads: int = 6
     hidden: int = HIDDEN
+    pieces: int = 0  # none: pressures as they were trained
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -33,6 +34,21 @@ class HeadConfig:
     @staticmethod
     def from_json(values: dict[str, Any]) -> HeadConfig:
         return HeadConfig(**{**values, "rules": tuple(values["rules"])})
+
+
+class Levels(nn.Module):
+    """Pressures (B, M) -> (B, M): for each rule an increasing line of K straight pieces from 0 on."""
+
+    def __init__(self, rules: int, pieces: int) -> None:
+        super().__init__()
+        self.start: Tensor  # (M, K) increasing, the first 0
+        self.slope: Tensor  # (M, K) positive
+        self.register_buffer("start", torch.zeros(rules, pieces))
+        self.register_buffer("slope", torch.ones(rules, pieces))
+
+    def forward(self, told: Tensor) -> Tensor:
+        width = torch.cat((self.start.diff(dim=-1), torch.full_like(self.start[:, :1], torch.inf)), -1)
+        return (self.slope * (told.unsqueeze(-1) - self.start).clamp(min=0.0).minimum(width)).sum(-1)
 
 
 class AttributionHead(nn.Module):
@@ -55,13 +71,20 @@ class AttributionHead(nn.Module):
         bound = config.hidden**-0.5
         self.out_weight = nn.Parameter(torch.empty(rules, config.hidden).uniform_(-bound, bound))
         self.out_bias = nn.Parameter(torch.empty(rules).uniform_(-bound, bound))
+        self.levels = Levels(rules, config.pieces) if config.pieces else nn.Identity()
 
     def forward(self, ego_token: Tensor, features: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
         """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool -> pressures (B, M), at least 0."""
         z = torch.cat((self.token_norm(ego_token), self.feature_norm(features)), -1)
         context = self.attend(self.query(z), self.scene_norm(scene), padded)
         hidden = gelu(self.branches(torch.cat((z, context), -1))).unflatten(-1, self.out_weight.shape)
-        return softplus((hidden * self.out_weight).sum(-1) + self.out_bias)
+        return self.levels(softplus((hidden * self.out_weight).sum(-1) + self.out_bias))
+
+    def with_levels(self, start: Tensor, slope: Tensor) -> AttributionHead:
+        """This head with its pressures (M) passed through the lines of start and slope (M, K); see `Levels`."""
+        head = AttributionHead(replace(self.config, pieces=start.shape[1]))
+        head.load_state_dict({**self.state_dict(), "levels.start": start, "levels.slope": slope})
+        return head.eval()
 
     def attend(self, query: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
         """query (B, d), scene (B, S, d), padded (B, S) -> (B, d): multi-head attention of the one query.

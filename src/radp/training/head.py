@@ -18,6 +18,7 @@ from radp.training.loop import LoopConfig, fit, is_main_process
 
 HUBER = 0.2
 RANK_WEIGHT, RANK_TEMPERATURE, RANK_MARGIN = 0.2, 0.2, 0.05
+LEVEL_PIECES, LEAST_SLOPE = 40, 0.01
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,11 @@ class HeadTask:
         regression, ranking = head_loss(told, teacher, self.threshold, self.weight, self.config.rank_weight)
         return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
 
-    @torch.no_grad()
     def validate(self, model: nn.Module, step: int) -> dict[str, float]:
         from scipy.stats import spearmanr
 
         cache = self.validation or self.cache
-        rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
-        told = torch.cat([model(s.ego_token, s.features, s.scene, s.padded) for s, _ in map(cache.read, rows)]).numpy()
-        teacher = cache.pressure
+        told, teacher = tell(model, cache), cache.pressure
         rho = [float(spearmanr(told[:, i], teacher[:, i]).statistic) for i in range(teacher.shape[1])]
         return {
             "mae": float(np.abs(told - teacher).mean()),
@@ -138,13 +136,38 @@ class HeadTask:
         }
 
 
+@torch.no_grad()
+def tell(head: nn.Module, cache: Cache) -> np.ndarray:
+    """(N, M) what a head says about every sample of a cache."""
+    rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
+    return torch.cat([head(s.ego_token, s.features, s.scene, s.padded) for s, _ in map(cache.read, rows)]).numpy()
+
+
+def fit_levels(told: np.ndarray, teacher: np.ndarray) -> tuple[Tensor, Tensor]:
+    """(N, M) each -> start and slope (M, K) of `Levels`: the median of the teacher where the head says so much.
+
+    Favoured draws and weights teach the head the order of high pressures and let it exaggerate all others. Seen on the
+    samples as they are, an increasing line takes that back; the order within a rule stays.
+    """
+    start, slope = [], []
+    for said, meant in zip(told.T.astype(np.float64), teacher.T):
+        groups = np.array_split(np.argsort(said, kind="stable"), min(LEVEL_PIECES, len(said)))
+        x = np.array([0.0, *(said[group].mean() for group in groups)])
+        y = np.maximum.accumulate([0.0, *(np.median(meant[group]) for group in groups)])
+        rise = np.diff(y) / np.maximum(np.diff(x), 1e-9)
+        start.append(x[:-1])
+        slope.append(np.maximum(rise, LEAST_SLOPE))
+    return torch.tensor(np.array(start)).float(), torch.tensor(np.array(slope)).float()
+
+
 def train_head(
     config: HeadTraining, folder: RunFolder, cache: Cache, validation: Cache | None = None, heads: int = 6
 ) -> Path:
-    """Train on the cache and write head.safetensors and head.json to FOLDER/head; returns that path."""
+    """Train on the cache, fit the levels, write head.safetensors and head.json to FOLDER/head; returns that path."""
     task = HeadTask(config, cache, validation, heads)
-    head = fit(task, config.loop(len(cache)), folder)
+    fit(task, config.loop(len(cache)), folder)
     target = folder.path / "head"
     if is_main_process():
-        save_head(head, target, {"run": folder.config, "cache": cache.about})  # type: ignore[arg-type]
+        head = task.model.with_levels(*fit_levels(tell(task.model, cache), cache.pressure))
+        save_head(head, target, {"run": folder.config, "cache": cache.about})
     return target

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import tyro
 
-from radp.evaluation.planners import COLUMNS, Row, change, compare
+from radp.evaluation.planners import COLUMNS, Row, cell, change, compare
 from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.planners.diffusion import scene_config
 from radp.runs.folder import RunFolder
@@ -99,16 +99,16 @@ def train(variant: Variant, loop: LoopConfig, data: Path, run: Path, target: Pat
     """Train one variant, unless it is there, and give its folder the variant's name."""
     if target.exists():
         return target
-    loop = replace(loop, **variant.loop)
-    shorter = replace(loop, steps=loop.steps * 16 // loop.batch, warmup=loop.warmup * 16 // loop.batch)
+    own = replace(loop, **variant.loop)
+    own = replace(own, steps=own.steps * loop.batch // own.batch, warmup=own.warmup * loop.batch // own.batch)
     model = ModelConfig.from_json(MINI.to_json() | variant.model)
-    config = BaseConfig(model=model, loop=shorter, augment=variant.augment)
+    config = BaseConfig(model=model, loop=own, augment=variant.augment)
     samples = open_samples(data, scene_config(model))
     settings = {**asdict(config), "data": str(data), "samples": len(samples), "start_from": ""}
-    folder = RunFolder.create(run, "train base", settings, loop.seed, {"threads": 1})
+    folder = RunFolder.create(run, "train base", settings, own.seed, {"threads": 1})
     began = time.process_time()
     trained = train_base(config, folder, samples)
-    minutes = (time.process_time() - began) / 60  # of the last part only, if it was stopped
+    minutes = (time.process_time() - began) / 60  # of the last part, if it was stopped
     (run / "minutes.json").write_text(json.dumps(minutes))
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(trained, target)
@@ -117,16 +117,18 @@ def train(variant: Variant, loop: LoopConfig, data: Path, run: Path, target: Pat
 
 def report(rows: Sequence[Row], work: Path, loop: LoopConfig) -> list[str]:
     """A table of scores and of paired differences to the first row."""
-    head = ["variant", "what differs", "minutes", *(COLUMNS[name] for name in SHOWN), "difference of scores"]
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    head = ["variant", "what differs", "minutes", *(COLUMNS[name] for name in SHOWN), "paired difference of scores"]
+    lines = ["# The switches of `mini`, one by one", "", "Written by `scripts/switches.py`.", ""]
+    lines += [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for row in rows:
         minutes = json.loads((work / "runs" / row.planner / "minutes.json").read_text())
-        values = [f"{100 * row.estimate(name).value:.1f}" for name in SHOWN]
+        values = [cell(row.estimate("score")), *(f"{100 * row.estimate(name).value:.1f}" for name in SHOWN[1:])]
         difference = "" if row is rows[0] else change(row.difference(rows[0], "score"))
-        lines.append(
-            f"| {' | '.join((row.planner, VARIANTS[row.planner].what, f'{minutes:.1f}', *values, difference))} |"
-        )
-    return lines
+        cells = (row.planner, VARIANTS[row.planner].what, f"{minutes:.1f}", *values, difference)
+        lines.append(f"| {' | '.join(cells)} |")
+    recipe = f"{loop.steps:,} steps, batch {loop.batch}, rate {loop.lr:g}, {loop.warmup} steps of warm-up, one seed."
+    drives = f"{len(rows[0].values['score'])} reactive drives of {rows[0].split}"
+    return [*lines, "", f"Each: {recipe}  ", f"x100, 95 % intervals over {drives}; minutes of one core."]
 
 
 if __name__ == "__main__":

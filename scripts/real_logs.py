@@ -70,7 +70,7 @@ def main(
         sources: Stores to make; those without raw logs are passed over.
         planners: Driven on `splits`, in each mode.
         splits: Stores of `work`, or parts of them, for the table of planners.
-        models: Base first: compared on `tests`, with paired differences to the base.
+        models: The one to begin with, what it learned, that aligned: compared on `tests`, with paired differences.
         tests: Stores of `work`, usually parts that no model learned from.
         modes: How the others move.
         pictures: Scenarios in the gallery of each store.
@@ -89,7 +89,9 @@ def main(
     drive = partial(drive_and_write, page=page, work=work, modes=modes, workers=workers)
     text = drive([*text, "", "## Planners on Waymo", ""], planners, splits)
     if models:
-        drive([*text, "", "## Learned from people", ""], models, tests, base=Path(models[0]).name)
+        text = drive([*text, "", "## Learned from people", ""], models, tests, base=Path(models[0]).name)
+    if len(models) > 2:
+        drive([*text, "", "## Aligned, against its own base", ""], models[1:], tests, base=Path(models[1]).name)
 
 
 def drive_and_write(

@@ -50,10 +50,12 @@ def test_one_command_makes_the_page(script: ModuleType, raw: Path, tmp_path: Pat
     assert "difference to constant_velocity" in text
     assert (work / "pictures" / "waymo-sdc.png").stat().st_size > 1000
     drives = {file: file.stat().st_mtime_ns for file in (work / "drives").rglob("drives/*") if file.is_file()}
-    script.main(
-        raw, work, page, planners=("log_replay", "constant_velocity"), models=("constant_velocity", "log_replay")
-    )
-    assert "| waymo-sdc | reactive | constant_velocity |" in page.read_text()
+    three = ("constant_velocity", "log_replay", "idm")
+    script.main(raw, work, page, planners=("log_replay", "constant_velocity"), models=three)
+    again = page.read_text()
+    assert "| waymo-sdc | reactive | constant_velocity |" in again
+    learned, aligned = again.split("## Learned from people")[1].split("## Aligned, against its own base")
+    assert "difference to constant_velocity" in learned and "difference to log_replay" in aligned
     assert drives and all(file.stat().st_mtime_ns == time for file, time in drives.items())
 
 

@@ -2,7 +2,8 @@
 
     python scripts/switches.py --data runs/samples --work runs/switches --page docs/switches.md
 
-Every training sees the same samples in the same order. It can be stopped and repeated: what is there is kept.
+Trainings of the same seed and batch see the same samples in the same order. It can be stopped and
+repeated: what is there is kept.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ import tyro
 from radp.evaluation.planners import Row, compare, footnote, table
 from radp.geometry.line_kernels import nearest_on_line
 from radp.report.draw import draw_scenario
+from radp.road.lane_graph import LaneGraph, lane_graph
+from radp.road.match import match_lanes
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, Scenario
+from radp.scenario.egos import choose_egos
 from radp.scenario.store import ScenarioStore
-from radp.scene.egos import choose_egos
-from radp.scene.lane_graph import LaneGraph, lane_graph
-from radp.scene.match import match_lanes
 from radp.sources.convert import Options, convert, load_source
 
 matplotlib.use("Agg")

@@ -10,6 +10,7 @@ from radp.scenario import Box, Ego, ObjectType, RoadMap, Scenario, Tracks, Traff
 from radp.sources.rollout_json import map_from_json
 
 WIDTH = 4.0
+CONNECTOR = {"kind": "connector", "index": None}
 
 
 def lane(
@@ -40,6 +41,17 @@ def road(*lanes: dict[str, Any]) -> RoadMap:
         for follower in row["successors"]:
             rows[follower]["predecessors"] = [*rows[follower]["predecessors"], row["id"]]
     return map_from_json({"lanes": list(lanes)})
+
+
+def fork():
+    """a, then left or straight on; straight on goes on for long."""
+    return road(
+        lane("1", [(0, 0), (60, 0)], "a", ("2", "3")),
+        lane("2", [(60, 0), (70, 3), (75, 15)], "left", ("5",), **CONNECTOR),
+        lane("3", [(60, 0), (75, 0)], "straight", ("4",), **CONNECTOR),
+        lane("4", [(75, 0), (500, 0)], "b"),
+        lane("5", [(75, 15), (75, 500)], "c"),
+    )
 
 
 def tracks(objects: list[dict[str, Any]], frames: int) -> Tracks:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import shapely
 
+from radp.road.route import correct_route
 from radp.scenario import LightState, ObjectType, Scenario
-from radp.scenario.route import correct_route
 
 MOVING = [ObjectType.VEHICLE, ObjectType.PEDESTRIAN, ObjectType.BICYCLE]
 STANDING = [ObjectType.CZONE_SIGN, ObjectType.BARRIER, ObjectType.TRAFFIC_CONE, ObjectType.GENERIC_OBJECT]

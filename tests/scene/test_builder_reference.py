@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from radp.scenario import ObjectType, Scenario
+from radp.scenario.as_ego import as_ego, possible_egos
 from radp.scenario.synthetic import make_scenario
-from radp.scene.as_ego import as_ego, possible_egos
 from radp.scene.builder import scenes_from_log
 from radp.sources.rollout_json import read_scenario
 from tests.scene.reference_scene import reference_scene

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from radp.geometry.resample import cut_line, line_lengths, resample_line
+from radp.road import map_memory
 from radp.scenario import LightState
-from radp.scene import map_memory
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.lanes import lane_table
 from radp.scene.scene import LaneColumn, present

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from radp.road.route import correct_route
 from radp.scenario import LightState
-from radp.scenario.route import correct_route
 from radp.scenario.synthetic import make_scenario
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.route_lanes import corrected_blocks, route_rows

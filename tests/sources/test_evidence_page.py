@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from radp.scene.egos import choose_egos
+from radp.scenario.egos import choose_egos
 from radp.sources.waymo.gpudrive import read_recording
 from tests.sources.made_logs import waymo_json
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from radp.scenario import Ego, LightState
+from radp.scenario.egos import choose_egos
 from radp.scenario.store import ScenarioStore
-from radp.scene.egos import choose_egos
 from radp.sources.convert import Options, SourceError, convert, load_source
 from radp.sources.scenarionet.unpickle import load_plain
 from radp.sources.waymo.gpudrive import read_recording

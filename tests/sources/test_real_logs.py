@@ -15,7 +15,7 @@ import pytest
 
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
-from radp.scene.egos import choose_egos
+from radp.scenario.egos import choose_egos
 from radp.sources.convert import Options, Refused, load_source
 from tests.shared_data import SHARED, shared_params
 

@@ -38,7 +38,7 @@ def convert(
         workers: Number of processes.
         json: Print the card as one JSON object.
     """
-    from radp.scene.egos import choose_egos
+    from radp.scenario.egos import choose_egos
     from radp.sources.convert import Options, load_source
     from radp.sources.convert import convert as convert_all
 

@@ -17,8 +17,8 @@ from radp.geometry.line_kernels import nearest_on_line, sample_line
 from radp.metrics.drive import map_arrays
 from radp.metrics.lanes import areas_at
 from radp.planners.margins import SPACING, lane_margins
+from radp.road.route import correct_route
 from radp.scenario import LightState, RoadMap, Scenario
-from radp.scenario.route import correct_route
 from radp.scene.observation import Observation
 
 STEP = 0.5  # m between the samples of a line

@@ -1,6 +1,6 @@
 """The log of a drive and the places where logs are kept."""
 
-from radp.scenario.road_map import NO_AREAS, Areas, RoadMap
+from radp.road.road_map import NO_AREAS, Areas, RoadMap
 from radp.scenario.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.scenario.vehicle import PACIFICA, Vehicle
 

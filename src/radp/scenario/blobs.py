@@ -18,8 +18,8 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from radp.geometry.ragged import Polygons, Ragged
+from radp.road.road_map import RoadMap
 from radp.scenario.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
-from radp.scenario.road_map import RoadMap
 from radp.scenario.scenario import Tracks
 
 Record = TypeVar("Record")

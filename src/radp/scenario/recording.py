@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from radp.scenario.road_map import RoadMap
+from radp.road.road_map import RoadMap
 from radp.scenario.scenario import Tracks, TrafficLights
 
 

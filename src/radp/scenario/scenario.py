@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from radp.scenario.road_map import RoadMap
+from radp.road.road_map import RoadMap
 
 
 class ObjectType(IntEnum):

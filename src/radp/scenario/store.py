@@ -20,10 +20,10 @@ from typing import Any, overload
 
 import pyarrow as pa
 
+from radp.road.road_map import RoadMap
 from radp.runs.files import remove_temporaries, write_json_atomically
 from radp.scenario.blobs import content_hash
 from radp.scenario.codec import LEVEL
-from radp.scenario.road_map import RoadMap
 from radp.scenario.scenario import Scenario
 from radp.scenario.shards import (
     FORMAT,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from radp.scenario.road_map import RoadMap
+from radp.road.road_map import RoadMap
 from radp.scenario.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.scenario.synthetic_map import (
     ARMS,

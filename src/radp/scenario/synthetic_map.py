@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from radp.geometry.ragged import Polygons, Ragged
-from radp.scenario.road_map import Areas, RoadMap
+from radp.road.road_map import Areas, RoadMap
 
 LANE_WIDTH = 3.5
 LANES = 2  # each way

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radp.scenario.road_map import RoadMap
+from radp.road.road_map import RoadMap
 from radp.scenario.scenario import LightState
 
 DT = 0.1

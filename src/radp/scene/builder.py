@@ -12,10 +12,11 @@ from typing import Literal
 import numpy as np
 import torch
 
+from radp.road.lane_graph import lane_graph
+from radp.road.lane_lines import LANE_POINTS
 from radp.scenario import PACIFICA, Ego, RoadMap, Scenario
 from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects
-from radp.scene.lane_graph import lane_graph
-from radp.scene.lanes import LANE_POINTS, Lights, choose_lanes, lane_table, light_columns, write_lanes
+from radp.scene.lanes import Lights, choose_lanes, lane_table, light_columns, write_lanes
 from radp.scene.observation import HISTORY, Observation
 from radp.scene.route_lanes import corrected_blocks, route_rows
 from radp.scene.route_line import write_route_line

@@ -11,10 +11,9 @@ from numba import njit
 from radp.geometry.kernels import distance_to_rings
 from radp.geometry.ragged import Polygons, Ragged
 from radp.geometry.resample import cut_line, line_lengths, resample_lines
+from radp.road.lane_lines import LANE_POINTS, Lines, lane_lines
+from radp.road.map_memory import remember
 from radp.scenario import LightState, RoadMap
-from radp.scene.map_memory import remember
-
-LANE_POINTS = 20
 
 
 class LaneTable(NamedTuple):
@@ -58,23 +57,6 @@ def _lane_table(road_map: RoadMap, lane_length: float | None) -> LaneTable:
         speed_limit=np.where(road_map.has_speed_limit, road_map.speed_limit, 0.0)[lane],
         has_speed_limit=road_map.has_speed_limit[lane],
     )
-
-
-Lines = tuple[Ragged, Ragged, Ragged]  # centre, left, right
-
-
-def lane_lines(road_map: RoadMap) -> Lines:
-    """Centrelines and borders; a border is turned if its last point is nearer to the centre's begin than its first."""
-    centre = road_map.centerlines
-    return centre, _along(road_map.left, centre), _along(road_map.right, centre)
-
-
-def _along(borders: Ragged, centre: Ragged) -> Ragged:
-    rows = []
-    for border, line in zip(borders, centre):
-        turned = math.dist(border[-1], line[0]) < math.dist(border[0], line[0])
-        rows.append(border[::-1] if turned else border)
-    return Ragged.from_rows(rows, width=2)
 
 
 def _resampled(lines: Ragged) -> np.ndarray:

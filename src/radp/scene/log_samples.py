@@ -24,9 +24,9 @@ from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.parallel import parallel_map
 from radp.scenario import RoadMap, Scenario
+from radp.scenario.as_ego import as_ego, longest_run, possible_egos, with_ego_track
 from radp.scenario.blobs import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
 from radp.scene.array_file import map_arrays, write_arrays
-from radp.scene.as_ego import as_ego, longest_run, possible_egos, with_ego_track
 from radp.scene.builder import (
     FUTURE,
     PUBLISHED,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from radp.road.map_memory import remember
+from radp.road.route import correct_route, current_roadblocks
 from radp.scenario import RoadMap
-from radp.scenario.route import correct_route, current_roadblocks
-from radp.scene.map_memory import remember
 
 
 def corrected_blocks(road_map: RoadMap, route_ids: Sequence[str], pose: np.ndarray) -> np.ndarray:

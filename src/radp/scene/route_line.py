@@ -8,8 +8,9 @@ import numpy as np
 from numba import njit
 
 from radp.geometry.kernels import point_segment_distance, project_on_line
-from radp.scene.lane_graph import LaneGraph, lane_line, project_on_lane, straight_on
-from radp.scene.lanes import LANE_POINTS, Lights, light_column, write_points
+from radp.road.lane_graph import LaneGraph, lane_line, project_on_lane, straight_on
+from radp.road.lane_lines import LANE_POINTS
+from radp.scene.lanes import Lights, light_column, write_points
 
 MOST_STRIPS = 64  # lanes that the line may run through
 AGAINST = 1e6  # m: what a lane that runs against the ego counts as farther away

@@ -90,7 +90,8 @@ class Source(Protocol):
     """An origin of logs. Picklable: a frozen dataclass or an instance without state at module level.
 
     `scenarios` is called in a worker process and yields finished scenarios, or recordings whose ego is still to
-    be chosen (`radp.scene.egos.choose_egos`). What it raises costs the item; what it yields as `Refused` costs itself.
+    be chosen (`radp.scenario.egos.choose_egos`). What it raises costs the item; what it yields as `Refused` costs
+    itself.
     """
 
     name: str

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-from radp.scenario import RoadMap
+from radp.road.road_map import RoadMap
 
 Value = TypeVar("Value")
 

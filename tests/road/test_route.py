@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from radp.scenario.route import correct_route, current_roadblocks
+from radp.road.route import correct_route, current_roadblocks
 from radp.scenario.synthetic_map import INBOUND, OUTBOUND, lane_block, lane_name, link_block, make_map, route_blocks
 
 

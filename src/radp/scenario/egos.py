@@ -6,13 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from radp.road.lane_graph import lane_graph
+from radp.road.match import match_lanes, thin_path
 from radp.runs.errors import BadInput
 from radp.scenario import ObjectType, Scenario, Tracks, TrafficLights
+from radp.scenario.as_ego import (
+    MIN_ON_ROAD,
+    MIN_TRAVEL,
+    as_ego,
+    ego_from_track,
+    longest_run,
+    possible_egos,
+    route_of_path,
+)
 from radp.scenario.history import with_history
 from radp.scenario.recording import Recording
-from radp.scene.as_ego import MIN_ON_ROAD, MIN_TRAVEL, as_ego, ego_from_track, longest_run, possible_egos, route_of_path
-from radp.scene.lane_graph import lane_graph
-from radp.scene.match import match_lanes, thin_path
 
 SDC, ALL = "sdc", "all"
 STANDING = 2.0  # m that an ego which stands may move in all

@@ -12,7 +12,7 @@ import shapely
 from radp.geometry.kernels import distance_to_rings
 from radp.geometry.line_kernels import nearest_on_line
 from radp.geometry.ragged import Ragged
-from radp.scenario.road_map import RoadMap
+from radp.road.road_map import RoadMap
 
 NEAR = 1.0  # m from the ego to a roadblock that it may stand on
 MAX_HEADING_ERROR = math.pi / 4

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from radp.road.lane_graph import LaneGraph, end_heading, lane_graph, lane_line, project_on_lane, straight_on
+from radp.road.match import match_lanes, thin_path
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
-from radp.scene.lane_graph import LaneGraph, end_heading, lane_graph, lane_line, project_on_lane, straight_on
-from radp.scene.match import match_lanes, thin_path
 
 EGO_TRACK = "ego"
 BEYOND = 200.0  # m by which a route goes on after the last logged pose: more than any scene shows of it

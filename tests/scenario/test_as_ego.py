@@ -1,41 +1,25 @@
-"""Any vehicle as the ego, and the lanes under a path."""
+"""Any vehicle as the ego."""
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
 from radp.scenario import PACIFICA, Box, Ego, ObjectType
+from radp.scenario.as_ego import as_ego, longest_run, possible_egos
 from radp.scenario.synthetic import make_scenario
-from radp.scene.as_ego import as_ego, longest_run, possible_egos
 from radp.scene.builder import SceneConfig, scenes_from_log
-from radp.scene.lane_graph import lane_graph
-from radp.scene.match import match_lanes, thin_path
 from radp.scene.scene import present
-from tests.scene.made_roads import lane, log, road
-
-CONNECTOR = {"kind": "connector", "index": None}
+from tests.scene.made_roads import fork, log
 
 
 def drive_east(frames: int = 141, speed: float = 5.0, y: float = 0.0) -> np.ndarray:
     state = np.zeros((frames, len(Box)))
     state[:, Box.X], state[:, Box.Y], state[:, Box.VX] = 10.0 + 0.1 * speed * np.arange(frames), y, speed
     return state
-
-
-def fork():
-    """a, then left or straight on; straight on goes on for long."""
-    return road(
-        lane("1", [(0, 0), (60, 0)], "a", ("2", "3")),
-        lane("2", [(60, 0), (70, 3), (75, 15)], "left", ("5",), **CONNECTOR),
-        lane("3", [(60, 0), (75, 0)], "straight", ("4",), **CONNECTOR),
-        lane("4", [(75, 0), (500, 0)], "b"),
-        lane("5", [(75, 15), (75, 500)], "c"),
-    )
 
 
 def test_longest_run():
@@ -148,37 +132,3 @@ def test_wrong_egos_are_refused():
         as_ego(scenario, "b")
     with pytest.raises(ValueError, match="two frames in a row"):
         as_ego(scenario, "once")
-
-
-def test_thin_path():
-    path = np.stack((np.arange(11.0), np.zeros(11), np.zeros(11)), 1)
-    assert thin_path(path)[:, 0].tolist() == [0.0, 3.0, 6.0, 9.0, 10.0]
-    assert len(thin_path(np.zeros((5, 3)))) == 2
-
-
-def test_matching_prefers_one_chain_to_the_nearest_lane_at_each_pose():
-    """Two connectors lie one above the other for 20 m; only the end says which one was driven."""
-    graph = lane_graph(
-        road(
-            lane("in", [(0, 0), (20, 0)], "a", ("s", "l")),
-            lane("s", [(20, 0), (40, 0), (60, 0)], "b", ("out",), **CONNECTOR),
-            lane("l", [(20, 0), (40, 0.5), (60, 12)], "c", **CONNECTOR),
-            lane("out", [(60, 0), (90, 0)], "d"),
-        )
-    )
-    path = np.stack((np.arange(0.0, 90.0, 2.5), np.full(36, 0.4), np.zeros(36)), 1)  # nearer to "l" for a while
-    assert list(dict.fromkeys(match_lanes(graph, path).tolist())) == [0, 1, 3]
-
-
-def test_matching_synthetic_traffic_gives_linked_lanes():
-    scenario = make_scenario(2)
-    graph, blocks = lane_graph(scenario.map), scenario.map
-    for i in np.flatnonzero(scenario.tracks.type == ObjectType.VEHICLE):
-        path = scenario.tracks.state[i, longest_run(scenario.tracks.valid[i]), :3]
-        lanes = list(dict.fromkeys(match_lanes(graph, thin_path(path)).tolist()))
-        assert all(b in blocks.successors[a] for a, b in pairwise(lanes))
-
-
-def test_matching_nothing():
-    assert len(match_lanes(lane_graph(road()), np.zeros((3, 3)))) == 0
-    assert len(match_lanes(lane_graph(fork()), np.full((3, 3), 999.0))) == 0

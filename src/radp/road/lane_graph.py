@@ -10,9 +10,9 @@ from numba import njit
 
 from radp.geometry.kernels import project_on_line, wrap_angle
 from radp.geometry.resample import line_lengths, resample_lines
-from radp.scenario import RoadMap
-from radp.scene.lanes import LANE_POINTS, lane_lines
-from radp.scene.map_memory import remember
+from radp.road.lane_lines import LANE_POINTS, lane_lines
+from radp.road.map_memory import remember
+from radp.road.road_map import RoadMap
 
 SPACING = 2.0  # m between the points of a line, at most
 

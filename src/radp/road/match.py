@@ -9,7 +9,7 @@ from numba import njit
 
 from radp.geometry.kernels import distance_to_rings, wrap_angle
 from radp.geometry.line_kernels import nearest_on_line
-from radp.scene.lane_graph import LaneGraph
+from radp.road.lane_graph import LaneGraph
 
 CANDIDATES = 8  # lanes considered for one pose
 NEAR = 1.0  # m from a pose to the area of a lane it may be on

@@ -49,8 +49,8 @@ class CarefulPlanner:
 if __name__ == "__main__":
     from radp.metrics.score import evaluate
     from radp.planners import load_planner
-    from radp.scenario.synthetic import make_scenario
     from radp.sim.simulate import simulate
+    from radp.sources.synthetic import make_scenario
 
     worlds = [make_scenario(seed) for seed in range(6)]
     for planner in (CarefulPlanner(), load_planner("constant_velocity")):

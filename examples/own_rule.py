@@ -68,7 +68,7 @@ class Careful(IDMPlanner):
 def main() -> None:
     from radp.planners import load_planner
     from radp.report.explain import explain_planner, explained_text
-    from radp.scenario.synthetic import make_scenario
+    from radp.sources.synthetic import make_scenario
 
     told = explain_planner(load_planner("constant_velocity"), [make_scenario(1, agents=20)], agents="nonreactive")
     print(explained_text(told, calibrated=False))

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from radp.attribution.teacher import attribute as attribute
     from radp.metrics.score import evaluate_many as score
     from radp.planners.registry import load_planner as load_planner
+    from radp.scenario.splits import open_split as open_split
     from radp.sim.simulate import simulate as simulate
-    from radp.zoo import open_split as open_split
 
 # Imported on first use: `import radp` stays fast.
 _FACE = {
     "attribute": "radp.attribution.teacher:attribute",
     "load_planner": "radp.planners.registry:load_planner",
-    "open_split": "radp.zoo:open_split",
+    "open_split": "radp.scenario.splits:open_split",
     "score": "radp.metrics.score:evaluate_many",
     "simulate": "radp.sim.simulate:simulate",
 }

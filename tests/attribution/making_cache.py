@@ -14,8 +14,8 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.online import RULE_SCENES
 from radp.planners.diffusion import scene_config
 from radp.rules import default_rules
-from radp.scenario.synthetic import make_scenario
 from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.sources.synthetic import make_scenario
 from tests.planners.test_learned import SMALL, awake
 
 PART, COUNT = 3, 31

@@ -9,8 +9,8 @@ import torch
 from radp.attribution.nudge import NudgedPlanner, step_along
 from radp.attribution.online import ExplainedPlanner
 from radp.planners import load_planner
-from radp.scenario.synthetic import make_scenario
 from radp.sim.simulate import simulate
+from radp.sources.synthetic import make_scenario
 
 
 def straight(batch: int = 2) -> torch.Tensor:

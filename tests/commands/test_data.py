@@ -3,8 +3,8 @@ import json
 import pytest
 
 from radp.commands.cli import main
+from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
-from radp.zoo import open_split
 from tests.small_scenarios import small_scenario
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from radp.commands.cli import main
 from radp.metrics.score import METRICS, evaluate
-from radp.scenario.synthetic import make_scenario
+from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sim.rollout import rollout_to_json
-from radp.sources.rollout_json import save_json, scenario_to_json
+from radp.sources.synthetic import make_scenario
 from tests.metrics.made_drives import patchwork_rollout, wandering_rollout
 
 

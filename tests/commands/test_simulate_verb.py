@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from radp.commands.cli import main
-from radp.scenario.synthetic import make_scenario
-from radp.sources.rollout_json import save_json, scenario_to_json
+from radp.scenario.neutral_json import save_json, scenario_to_json
+from radp.sources.synthetic import make_scenario
 
 
 @pytest.fixture

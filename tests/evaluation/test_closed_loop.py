@@ -15,10 +15,10 @@ import pytest
 
 from radp.evaluation.closed_loop import Run, export_drives, run_simulation, summarise_run
 from radp.runs.errors import BadInput
-from radp.scenario.synthetic import make_scenario
+from radp.scenario.neutral_json import save_json, scenario_to_json
+from radp.scenario.splits import open_split
 from radp.sim.rollout import read_rollout
-from radp.sources.rollout_json import save_json, scenario_to_json
-from radp.zoo import open_split
+from radp.sources.synthetic import make_scenario
 
 PLANNER = f"{Path(__file__).parent / 'wandering_planner.py'}:WanderingPlanner"
 COUNT = 5
@@ -144,7 +144,7 @@ def test_failed_planner_is_a_finished_drive(scenarios: str, tmp_path: Path, monk
 
 def test_teacher_goes_by_the_levels_of_the_planner_that_is_named(scenarios: str, tmp_path: Path) -> None:
     from radp.attribution.calibration import Calibration
-    from radp.zoo import model_path
+    from radp.model.paths import model_path
 
     plain = simulate(scenarios, tmp_path / "plain", attribution="teacher", limit=1)
     named = simulate(scenarios, tmp_path / "named", attribution="teacher", limit=1, calibration="radp-mini")

@@ -7,8 +7,8 @@ import pytest
 
 from radp.evaluation.hardest import lowest, write_selection
 from radp.runs.errors import BadInput
+from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
-from radp.zoo import open_split
 from tests.small_scenarios import small_scenario
 
 

@@ -11,7 +11,7 @@ from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.intervention import Nudge, Trial, compare, evenly, high_frames, intervene
 from radp.scenario.store import ScenarioWriter
-from radp.scenario.synthetic import make_scenario
+from radp.sources.synthetic import make_scenario
 
 
 def test_high_frames_are_those_above_a_quantile_of_all():

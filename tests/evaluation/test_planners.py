@@ -12,7 +12,7 @@ from radp.evaluation.intervals import macro_of, mean_of, paired_difference
 from radp.evaluation.planners import COLUMNS, Row, compare, footnote, read_values, table
 from radp.metrics.score import METRICS
 from radp.scenario.store import ScenarioWriter
-from radp.scenario.synthetic import make_scenario
+from radp.sources.synthetic import make_scenario
 
 
 def row(planner: str, score: np.ndarray) -> Row:

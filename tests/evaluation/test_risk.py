@@ -14,8 +14,8 @@ from radp.evaluation.endpoints import ENDPOINTS, Endpoint
 from radp.evaluation.risk import future_risk, severities
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
-from radp.scenario.synthetic import make_scenario
 from radp.sim.rollout import Rollout, logged_agents
+from radp.sources.synthetic import make_scenario
 
 WORST = Endpoint("x", "x", 0.4, "max", 0.0, "")
 LAST = Endpoint("x", "x", 0.4, "last", 0.0, "")

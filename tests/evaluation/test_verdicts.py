@@ -9,11 +9,12 @@ import torch
 from radp.attribution.online import RULE_SCENES
 from radp.evaluation.verdicts import HEADER, agreement, agreements, costs_and_verdicts
 from radp.planners import load_planner
+from radp.scenario.splits import open_split
 from radp.scene.builder import build_scenes
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.sim.simulate import simulate
-from radp.zoo import list_splits, open_split
+from radp.zoo import list_splits
 
 # Contact against clearance, and progress against progress and offset: what the verdict asks is not all that costs.
 LEAST = {"collision": (0.85, 0.85), "goal": (0.85, 0.92)}

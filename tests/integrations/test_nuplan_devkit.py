@@ -20,8 +20,8 @@ from radp.integrations.nuplan_world import World
 from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
 from radp.scenario import Ego, Scenario
-from radp.scenario.synthetic import make_scenario
 from radp.scene.replay import observe_logs
+from radp.sources.synthetic import make_scenario
 from tests.integrations import stand_ins
 
 STEP = 7

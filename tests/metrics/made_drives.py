@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from radp.scenario import Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
-from radp.scenario.synthetic import make_scenario
 from radp.scenario.vehicle import PACIFICA
 from radp.sim.rollout import Rollout
+from radp.sources.synthetic import make_scenario
 from tests.metrics.made_roads import patchwork
 
 

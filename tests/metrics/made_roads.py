@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from radp.scenario import RoadMap
-from radp.sources.rollout_json import map_from_json
+from radp.scenario.neutral_json import map_from_json
 
 Rect = tuple[float, float, float, float]  # x from, x to, y from, y to
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radp.metrics.bench import made_rollout
+from radp.bench.metrics import made_rollout
 from radp.metrics.card import card_text, score_card
 from radp.metrics.score import METRICS, evaluate
 from radp.scenario import ObjectType

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from radp.metrics.score import METRICS, ScenarioScore, evaluate
+from radp.scenario.neutral_json import load_json
 from radp.sim.rollout import Rollout, rollout_from_json
-from radp.sources.rollout_json import load_json
 from tests.shared_data import NUPLAN_GOLDEN
 
 pytestmark = pytest.mark.golden

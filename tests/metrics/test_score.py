@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radp.metrics.bench import made_rollout
+from radp.bench.metrics import made_rollout
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.score import METRICS, WEIGHTS, aggregate, evaluate, evaluate_many
 from tests.metrics.made_drives import drive_on, patchwork_rollout, wandering_rollout

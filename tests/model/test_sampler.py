@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from radp.model.bench import plan_plainly
+from radp.bench.model import plan_plainly
 from radp.model.sampler import noise_of_seeds, sample_plans, solve
 from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, time_of_half_log_snr, training_times
 from radp.planners.guidance import CollisionGuidance

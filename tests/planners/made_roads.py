@@ -8,10 +8,10 @@ import numpy as np
 
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.scenario import Scenario
+from radp.scenario.neutral_json import scenario_from_json
 from radp.scene.observation import HISTORY, Observation
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
-from radp.sources.rollout_json import scenario_from_json
 
 LANE = 3.5  # m
 SPLIT = (100.0, 120.0)  # the connectors lie between these distances

@@ -6,9 +6,9 @@ import pytest
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
 from radp.scenario import Ego
-from radp.scenario.synthetic import make_scenario
 from radp.scenario.vehicle import PACIFICA
 from radp.sim.simulate import simulate
+from radp.sources.synthetic import make_scenario
 from tests.planners.made_roads import LANE, SPLIT, driven, made_scenario, observed, street, thing
 
 DRIVERS = ("idm", "pdm_closed")

@@ -5,8 +5,8 @@ import pytest
 
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
+from radp.scenario.neutral_json import load_json, scenario_from_json
 from radp.sim.simulate import simulate
-from radp.sources.rollout_json import load_json, scenario_from_json
 from tests.shared_data import shared_files
 
 

@@ -19,8 +19,8 @@ from radp.model.network import build_model
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.learned import load_learned
 from radp.runs.errors import BadInput
-from radp.scenario.synthetic import make_scenario
 from radp.sim.simulate import simulate
+from radp.sources.synthetic import make_scenario
 
 SMALL = replace(
     ModelConfig.preset("mini"), agents=6, lanes=8, neighbours=2, hidden=24, mixer_channels=16, preproj_hidden=32

@@ -9,8 +9,8 @@ from radp.planners.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY, lane_margins
 from radp.planners.pdm.comfort import filters
 from radp.planners.route import STEP, RouteGuide
 from radp.scenario import Ego
-from radp.scenario.synthetic import make_scenario
-from radp.scenario.synthetic_map import INBOUND, lane_name, make_map
+from radp.sources.synthetic import make_scenario
+from radp.sources.synthetic.road import INBOUND, lane_name, make_map
 from tests.planners.made_roads import LANE, LENGTH, SPLIT, made_scenario
 
 

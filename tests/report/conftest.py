@@ -9,8 +9,8 @@ import pytest
 
 from radp.evaluation.closed_loop import Run, run_simulation
 from radp.scenario import Scenario
-from radp.scenario.synthetic import make_scenario
-from radp.sources.rollout_json import save_json, scenario_to_json
+from radp.scenario.neutral_json import save_json, scenario_to_json
+from radp.sources.synthetic import make_scenario
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=2"><!--{{script}}\u2028&amp;'
 FRAMES = 41

@@ -64,6 +64,6 @@ def test_scenarios_are_spread_over_a_packaged_split(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(demo, "list_splits", lambda: ["packaged"])
     monkeypatch.setattr(demo, "open_split", lambda name: scenarios if name == "packaged" else None)
     folder = demo.choose_scenarios(tmp_path, 3)
-    from radp.zoo import open_split
+    from radp.scenario.splits import open_split
 
     assert open_split(folder).tokens() == [scenarios[i].token for i in (0, 2, 4)]

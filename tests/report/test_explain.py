@@ -18,9 +18,9 @@ from radp.report.plan_file import read_plan
 from radp.rules import default_rules
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario, Tracks
+from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scene.plan import Plan
 from radp.scene.replay import observe_logs
-from radp.sources.rollout_json import save_json, scenario_to_json
 from tests.sim.made_worlds import short_scenarios
 from tests.small_scenarios import small_scenario
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from radp.commands.cli import main
 from radp.report.gallery import one_of_each_kind
-from radp.zoo import open_split
+from radp.scenario.splits import open_split
 
 
 def test_one_of_each_kind_takes_the_asked_one_or_the_last():
@@ -18,6 +18,6 @@ def test_one_of_each_kind_takes_the_asked_one_or_the_last():
 
 def test_the_picture_is_written(tmp_path, monkeypatch):
     split = open_split("sumo14-val")
-    monkeypatch.setattr("radp.zoo.open_split", lambda name: split[:2])
+    monkeypatch.setattr("radp.scenario.splits.open_split", lambda name: split[:2])
     assert main(["data", "gallery", "--scenarios", "any", "--out", str(tmp_path / "g.png")]) == 0
     assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")

@@ -24,7 +24,7 @@ from radp.report.result_tables import (
 from radp.report.table import Table, difference, interval, percent
 from radp.runs.errors import BadInput
 from radp.scenario.store import ScenarioStore, ScenarioWriter
-from radp.scenario.synthetic import make_scenario
+from radp.sources.synthetic import make_scenario
 
 
 def row(planner: str, level: float, agents: str = "reactive", split: str = "sumo14-val") -> Row:

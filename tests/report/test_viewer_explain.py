@@ -15,9 +15,9 @@ from radp.report.viewer.drive import risk_events
 from radp.report.viewer.explain import explain_drive, scene_tracks
 from radp.rules import default_rules
 from radp.scenario import ObjectType
-from radp.scenario.synthetic import make_scenario
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import AGENT_MODES, simulate
+from radp.sources.synthetic import make_scenario
 from tests.sim.made_worlds import RandomPlanner, short_scenarios
 
 RULES = tuple(rule.name for rule in default_rules())

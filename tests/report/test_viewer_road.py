@@ -9,7 +9,7 @@ import shapely
 from radp.evaluation.risk import polygon_of
 from radp.report.viewer.road import TOLERANCE, corridor, crop_road
 from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
-from radp.scenario.synthetic import make_scenario
+from radp.sources.synthetic import make_scenario
 from tests.small_scenarios import small_scenario
 
 

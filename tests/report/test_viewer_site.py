@@ -23,12 +23,12 @@ from radp.report.viewer.scenario_page import MOST_BYTES, scenario_page
 from radp.report.viewer.site import INDEX, LIST, page_name
 from radp.runs.errors import BadInput
 from radp.scenario import Box, Ego, Tracks
-from radp.scenario.synthetic import make_scenario
 from radp.scene.builder import build_scenes
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
+from radp.sources.synthetic import make_scenario
 from tests.report.conftest import HOSTILE, drive
 from tests.report.test_viewer_pack import unpack
 from tests.report.test_viewer_page import Elements

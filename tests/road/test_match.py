@@ -10,7 +10,7 @@ from radp.road.lane_graph import lane_graph
 from radp.road.match import match_lanes, thin_path
 from radp.scenario import ObjectType
 from radp.scenario.as_ego import longest_run
-from radp.scenario.synthetic import make_scenario
+from radp.sources.synthetic import make_scenario
 from tests.scene.made_roads import CONNECTOR, fork, lane, road
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from radp.road.route import correct_route, current_roadblocks
-from radp.scenario.synthetic_map import INBOUND, OUTBOUND, lane_block, lane_name, link_block, make_map, route_blocks
+from radp.sources.synthetic.road import INBOUND, OUTBOUND, lane_block, lane_name, link_block, make_map, route_blocks
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from radp.geometry.ragged import Polygons, Ragged
 from radp.rules import RuleContext, default_rules, rule_costs, rule_gradients
 from radp.rules.penalty import penalty
 from radp.scenario import Scenario
-from radp.scenario.synthetic import make_scenario
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.replay import observe_logs
 from radp.scene.scene import LaneColumn
+from radp.sources.synthetic import make_scenario
 from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 NAMES = [rule.name for rule in default_rules()]

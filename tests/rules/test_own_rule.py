@@ -21,8 +21,8 @@ from radp.report.explain import explain_planner
 from radp.report.viewer import write_site
 from radp.rules import Rule, RuleContext, default_rules, registered_rules, rule_costs
 from radp.rules.rule import unregister_rule
+from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scene.log_samples import SampleChoice, write_log_samples
-from radp.sources.rollout_json import save_json, scenario_to_json
 from radp.training.align import AlignBatch, AlignConfig, AlignTask
 from tests.planners.test_learned import SMALL, awake, short_scenario
 from tests.rules.hand_made import scene, straight_plan, straight_route
@@ -91,8 +91,8 @@ def test_it_is_a_term_of_the_alignment_loss(headway: Rule, tmp_path: Path) -> No
     task = AlignTask(AlignConfig(), awake(SMALL), samples, samples)
     assert task.rules == registered_rules() and len(task.memory.scale) == 7
     from radp.planners.diffusion import scene_config
-    from radp.scenario.synthetic import make_scenario
     from radp.scene.builder import scenes_from_log
+    from radp.sources.synthetic import make_scenario
 
     moments = scenes_from_log(make_scenario(5, agents=8), [30, 40], scene_config(SMALL), with_future=True)
     _, parts = task.loss(task.model, AlignBatch(moments, moments), torch.Generator().manual_seed(0))

@@ -10,9 +10,9 @@ import torch
 
 from radp.scenario import PACIFICA, Box, Ego, ObjectType
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos
-from radp.scenario.synthetic import make_scenario
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.scene import present
+from radp.sources.synthetic import make_scenario
 from tests.scene.made_roads import fork, log
 
 

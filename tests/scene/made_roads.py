@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from radp.scenario import Box, Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
-from radp.sources.rollout_json import map_from_json
+from radp.scenario.neutral_json import map_from_json
 
 WIDTH = 4.0
 CONNECTOR = {"kind": "connector", "index": None}

@@ -9,9 +9,9 @@ import pytest
 
 from radp.scenario import ObjectType, Scenario
 from radp.scenario.as_ego import as_ego, possible_egos
-from radp.scenario.synthetic import make_scenario
+from radp.scenario.neutral_json import read_scenario
 from radp.scene.builder import scenes_from_log
-from radp.sources.rollout_json import read_scenario
+from radp.sources.synthetic import make_scenario
 from tests.scene.reference_scene import reference_scene
 from tests.shared_data import shared_params
 

@@ -10,11 +10,11 @@ import torch
 
 from radp.road.route import correct_route
 from radp.scenario import LightState
-from radp.scenario.synthetic import make_scenario
+from radp.scenario.neutral_json import read_scenario
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.route_lanes import corrected_blocks, route_rows
 from radp.scene.scene import LaneColumn, present
-from radp.sources.rollout_json import read_scenario
+from radp.sources.synthetic import make_scenario
 from tests.scene.made_roads import lane, log, road
 from tests.shared_data import shared_params
 

@@ -14,11 +14,11 @@ from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos
 from radp.scenario.store import ScenarioStore, ScenarioWriter
-from radp.scenario.synthetic import make_scenario
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
 from radp.scene.samples import MANIFEST, shard_name
 from radp.scene.scene import Scene
+from radp.sources.synthetic import make_scenario
 
 CHOICE = SampleChoice(stride=15, reach=1_000.0, logs_per_shard=2)
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from radp.scenario import Scenario, Tracks, TrafficLights
-from radp.scenario.synthetic import make_scenario
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.sim.rollout import Rollout
+from radp.sources.synthetic import make_scenario
 
 
 def short_scenarios(count: int = 5, agents: int = 6) -> list[Scenario]:

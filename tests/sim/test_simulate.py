@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from radp.scenario import Scenario
-from radp.scenario.synthetic import make_scenario
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import AGENT_MODES, simulate
+from radp.sources.synthetic import make_scenario
 from tests.sim.made_worlds import (
     FaultyPlanner,
     RandomPlanner,

@@ -11,9 +11,9 @@ import pytest
 
 from radp.planners import load_planner
 from radp.scenario import Ego, Scenario, Tracks
+from radp.scenario.neutral_json import load_json, read_scenario, states_from_json, tracks_from_json
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
-from radp.sources.rollout_json import load_json, read_scenario, states_from_json, tracks_from_json
 from tests.shared_data import shared_params
 
 PLANNERS = {"expert": "log_replay", "simple": "constant_velocity"}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from radp.scenario import Ego
+from radp.scenario.neutral_json import load_json, states_from_json
 from radp.sim.bicycle import bicycle_step, center_acceleration, center_velocity
 from radp.sim.tracker import track
-from radp.sources.rollout_json import load_json, states_from_json
 from tests.shared_data import shared_params
 
 STATE_TOLERANCE, COMMAND_TOLERANCE = 1e-6, 1e-5

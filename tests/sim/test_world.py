@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from radp.scenario import Ego
-from radp.scenario.synthetic import make_scenario
 from radp.scene.observation import HISTORY
 from radp.scene.plan import Plan
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import trajectories_from_plan
 from radp.sim.world import PAST, World
+from radp.sources.synthetic import make_scenario
 from tests.sim.made_worlds import empty_of_agents, short_scenarios
 
 

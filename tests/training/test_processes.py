@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import load_file
 
 from radp.commands.cli import main
+from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
-from radp.zoo import open_split
 
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 

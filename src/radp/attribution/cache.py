@@ -38,8 +38,7 @@ def fingerprint(model: DiffusionModel, calibration: Calibration) -> str:
     digest.update(json.dumps(model.config.to_json(), sort_keys=True).encode())
     digest.update(json.dumps([calibration.rules, calibration.kappa]).encode())
     code = Path(__file__).parents[1]
-    rules = sorted(file for file in (code / "rules").glob("*.py") if file.name != "bench.py")
-    for file in (*rules, code / "model" / "features.py"):
+    for file in (*sorted((code / "rules").glob("*.py")), code / "model" / "features.py"):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

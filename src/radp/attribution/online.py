@@ -16,7 +16,7 @@ from radp.scenario import Scenario
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
-from radp.zoo.models import MODELS, list_models
+from radp.zoo import MODELS, list_models
 
 # All route lanes, so that the corridor spans lanes side by side; long ones cut, so that 20 points follow their bends.
 RULE_SCENES = SceneConfig(route_order="lanes", ego_dynamics=True, lane_length=50.0)

@@ -13,14 +13,14 @@ import tyro
 from radp.runs.errors import BadInput
 
 BENCHES: dict[str, tuple[str, ...]] = {
-    "sim": ("radp.sim.bench:bench_sim", "radp.metrics.bench:bench_metrics"),
-    "plan": ("radp.model.bench:bench_plan",),
-    "train": ("radp.model.bench:bench_train",),
-    "scene": ("radp.scene.bench:bench_scene",),
-    "data": ("radp.scene.bench:bench_data",),
-    "rules": ("radp.rules.bench:bench_rules",),
-    "attribution": ("radp.attribution.bench:bench_attribution",),
-    "convert": ("radp.sources.bench:bench_convert",),
+    "sim": ("radp.bench.sim:bench_sim", "radp.bench.metrics:bench_metrics"),
+    "plan": ("radp.bench.model:bench_plan",),
+    "train": ("radp.bench.model:bench_train",),
+    "scene": ("radp.bench.scene:bench_scene",),
+    "data": ("radp.bench.scene:bench_data",),
+    "rules": ("radp.bench.rules:bench_rules",),
+    "attribution": ("radp.bench.attribution:bench_attribution",),
+    "convert": ("radp.bench.convert:bench_convert",),
 }
 
 

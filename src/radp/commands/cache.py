@@ -26,10 +26,10 @@ def calibrate(
 
     from radp.attribution.online import RULE_SCENES
     from radp.attribution.states import fit_calibration
+    from radp.model.paths import model_path
     from radp.planners.diffusion import scene_config
     from radp.planners.learned import load_planner_model
     from radp.training.data import open_samples
-    from radp.zoo import model_path
 
     torch.set_num_threads(threads)
     model = load_planner_model(model_path(planner))
@@ -71,11 +71,11 @@ def cache(
     from radp.attribution.cache import write_cache
     from radp.attribution.calibration import Calibration
     from radp.attribution.online import RULE_SCENES
+    from radp.model.paths import model_path
     from radp.planners.diffusion import scene_config
     from radp.planners.learned import load_planner_model
     from radp.runs.errors import BadInput
     from radp.training.data import open_samples
-    from radp.zoo import model_path
 
     path = model_path(planner)
     model = load_planner_model(path)

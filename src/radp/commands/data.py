@@ -19,7 +19,8 @@ def list_data(json: bool = False) -> int:
     Args:
         json: Print one JSON object.
     """
-    from radp.zoo import list_models, list_splits, open_split
+    from radp.scenario.splits import open_split
+    from radp.zoo import list_models, list_splits
 
     splits = {name: len(open_split(name)) for name in list_splits()}
     models = list_models()
@@ -62,8 +63,8 @@ def info(scenarios: Annotated[str, tyro.conf.Positional], json: bool = False) ->
 
 def describe(name_or_path: str) -> dict[str, Any]:
     """Counts for a split, ready for JSON."""
+    from radp.scenario.splits import open_split
     from radp.scenario.store import ScenarioStore
-    from radp.zoo import open_split
 
     split = open_split(name_or_path)
     if isinstance(split, ScenarioStore):

@@ -75,7 +75,7 @@ def _drive(
     from radp.attribution.online import calibration_of
     from radp.planners import load_planner
     from radp.report.explain import explain_planner
-    from radp.zoo import open_split
+    from radp.scenario.splits import open_split
 
     planner = load_planner(name)
     scale = _calibration(calibration) if calibration else calibration_of(planner, name)
@@ -87,8 +87,8 @@ def _one_plan(
 ) -> tuple[list[Explained], Calibration | None]:
     from radp.report.explain import explain_plan
     from radp.report.plan_file import read_plan
+    from radp.scenario.splits import open_split
     from radp.scene.replay import observe_logs
-    from radp.zoo import open_split
 
     found = open_split(scenario)
     if len(found) != 1:

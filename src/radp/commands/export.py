@@ -29,8 +29,8 @@ def export_json(
         compress: gz for .json.gz, no for .json.
     """
     from radp.runs import Progress
-    from radp.sources.rollout_json import save_json, scenario_to_json
-    from radp.zoo import open_split
+    from radp.scenario.neutral_json import save_json, scenario_to_json
+    from radp.scenario.splits import open_split
 
     if limit is not None and limit < 1:
         raise BadInput(f"--limit is {limit}, expected at least 1")

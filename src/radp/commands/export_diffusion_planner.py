@@ -19,9 +19,9 @@ def export_diffusion_planner(planner: str, out: Path) -> int:
         out: File to write, ending in .pth; args.json is put beside it.
     """
     from radp.model.checkpoint import export_published
+    from radp.model.paths import model_path
     from radp.planners.learned import load_planner_model
     from radp.runs.errors import BadInput
-    from radp.zoo import model_path
 
     if out.suffix != ".pth":
         raise BadInput(f"{out} does not end in .pth")

@@ -18,7 +18,7 @@ def gallery(scenarios: str, out: Path, skip: int = 0, frame: int = 30) -> int:
         frame: Steps of 0.1 s after the start of the drive.
     """
     from radp.report.gallery import draw_gallery, one_of_each_kind
-    from radp.zoo import open_split
+    from radp.scenario.splits import open_split
 
     split = open_split(scenarios)
     draw_gallery(one_of_each_kind((split[i] for i in range(len(split))), skip), out, frame)

@@ -20,8 +20,8 @@ def make_samples(scenarios: str, out: Path, stride: int = 10, other_egos: int = 
         other_egos: Vehicles taken as the ego beside the logged one, at most.
         workers: Processes.
     """
+    from radp.scenario.splits import open_split
     from radp.scene.log_samples import SampleChoice, write_log_samples
-    from radp.zoo import open_split
 
     choice = SampleChoice(stride=stride, other_egos=other_egos)
     samples = write_log_samples(out, open_split(scenarios), choice, workers)

@@ -73,8 +73,8 @@ def _rollouts(paths: tuple[Path, ...], errors: list[str]) -> Iterator[Rollout]:
 
 
 def _drives_at(path: Path, errors: list[str]) -> Iterator[Rollout]:
+    from radp.scenario.neutral_json import load_json
     from radp.sim.rollout import read_rollout, rollout_from_json
-    from radp.sources.rollout_json import load_json
 
     if (path / "config.json").exists():
         from radp.evaluation.closed_loop import Run

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def _spread(split: str | None, count: int) -> Sequence[Scenario]:
     """`count` scenarios of a split, spread evenly over it."""
-    from radp.zoo import open_split
+    from radp.scenario.splits import open_split
 
     if split is None:
         return []
@@ -115,13 +115,13 @@ def train_base(
 
     from radp.model.checkpoint import load_model
     from radp.model.config import ModelConfig
+    from radp.model.paths import model_path
     from radp.planners.diffusion import scene_config
     from radp.runs.folder import RunFolder
     from radp.training.base import BaseConfig
     from radp.training.base import train_base as run
     from radp.training.data import open_samples
     from radp.training.loop import LoopConfig, is_main_process
-    from radp.zoo import model_path
 
     torch.set_num_threads(threads)
     initial = load_model(model_path(start_from)) if start_from is not None else None
@@ -208,6 +208,7 @@ def train_align(
     import torch
 
     from radp.attribution.online import RULE_SCENES
+    from radp.model.paths import model_path
     from radp.planners.diffusion import scene_config
     from radp.planners.learned import load_planner_model
     from radp.runs.folder import RunFolder
@@ -216,7 +217,6 @@ def train_align(
     from radp.training.data import open_samples
     from radp.training.focus import Focus
     from radp.training.loop import is_main_process
-    from radp.zoo import model_path
 
     torch.set_num_threads(threads)
     model = load_planner_model(model_path(base))

@@ -26,12 +26,13 @@ from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
 from radp.runs import Progress, RunFolder, parallel_map
 from radp.runs.errors import BadInput
+from radp.scenario.neutral_json import save_json
+from radp.scenario.parts import name_and_part
+from radp.scenario.splits import Split, open_split
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import Driver, Options, drive_batch, undriven
-from radp.sources.rollout_json import save_json
-from radp.zoo import Split, list_splits, open_split
-from radp.zoo.parts import name_and_part
+from radp.zoo import list_splits
 
 if TYPE_CHECKING:
     from radp.attribution.calibration import Calibration

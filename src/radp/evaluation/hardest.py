@@ -9,9 +9,9 @@ from pathlib import Path
 
 from radp.evaluation.closed_loop import CARDS, Run
 from radp.runs.errors import BadInput
+from radp.scenario.splits import Split
 from radp.scenario.store import ScenarioWriter
 from radp.sources.sumo.card import Card, Tally
-from radp.zoo import Split
 
 
 def hardest_tokens(run: Run, per_kind: int) -> list[str]:

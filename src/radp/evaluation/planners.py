@@ -13,7 +13,7 @@ import numpy as np
 from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
 from radp.evaluation.intervals import Estimate, mean_of, paired_difference
 from radp.metrics.score import METRICS
-from radp.zoo.parts import log_of
+from radp.scenario.parts import log_of
 
 COLUMNS = {
     "score": "Score",

@@ -15,10 +15,10 @@ from radp.model.checkpoint import load_model
 from radp.model.head import WEIGHTS as HEAD_WEIGHTS
 from radp.model.head import load_head
 from radp.model.network import DiffusionModel
+from radp.model.paths import model_path
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.runs.errors import BadInput
-from radp.zoo.models import model_path
 
 PLANNER = "planner.json"
 

@@ -18,9 +18,10 @@ from radp.report.viewer import Site, write_site
 from radp.runs import RunError, RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.runs.files import atomic_path
-from radp.scenario.synthetic import make_scenario
-from radp.sources.rollout_json import save_json, scenario_to_json
-from radp.zoo import list_models, list_splits, open_split
+from radp.scenario.neutral_json import save_json, scenario_to_json
+from radp.scenario.splits import open_split
+from radp.sources.synthetic import make_scenario
+from radp.zoo import list_models, list_splits
 
 BASELINE = "idm"
 BEST_RULE_BASED = "pdm_closed"

@@ -17,11 +17,11 @@ from radp.report.viewer.explain import track_of
 from radp.report.viewer.words import kind_words, margin_words, object_words
 from radp.rules import registered_rules
 from radp.scenario import ObjectType, Scenario, Tracks
+from radp.scenario.splits import Split
 from radp.scene.observation import Observation
 from radp.scene.plan import Plan
 from radp.scene.replay import observe_logs
 from radp.sim.simulate import simulate
-from radp.zoo import Split
 
 APART = 10  # samples between two moments that are both told as the worst
 UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"

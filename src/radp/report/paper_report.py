@@ -73,7 +73,7 @@ class PaperReport:
                 self.fidelities[driven[i]] = told
 
     def measure_latency(self) -> None:
-        from radp.attribution.bench import bench_attribution
+        from radp.bench.attribution import bench_attribution
 
         self.latency = self.work.result("latency", lambda: bench_attribution(self.setup.ours, states=self.setup.states))
 

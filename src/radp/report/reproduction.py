@@ -22,8 +22,9 @@ from radp.runs import RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.runs.progress import clock
 from radp.scenario.shards import MANIFEST
+from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
-from radp.zoo import list_models, list_splits, open_split
+from radp.zoo import list_models, list_splits
 
 COMMAND = "reproduce"
 BASE, OURS = "diffusion-planner-mini", "radp-mini"

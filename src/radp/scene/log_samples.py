@@ -26,6 +26,7 @@ from radp.runs.parallel import parallel_map
 from radp.scenario import RoadMap, Scenario
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos, with_ego_track
 from radp.scenario.blobs import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
+from radp.scenario.splits import Split
 from radp.scene.array_file import map_arrays, write_arrays
 from radp.scene.builder import (
     FUTURE,
@@ -43,7 +44,6 @@ from radp.scene.observation import HISTORY
 from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
 from radp.scene.scene import EgoColumn, Scene
-from radp.zoo.splits import Split
 
 FORMAT, VERSION = "radp-log-samples", 1
 MAPS = "maps"

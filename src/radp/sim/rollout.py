@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from radp.scenario import Scenario, Tracks
-from radp.sources.rollout_json import (
-    RolloutJsonError,
+from radp.scenario.neutral_json import (
+    NeutralJsonError,
     load_json,
     reading,
     scenario_from_json,
@@ -51,14 +51,14 @@ def logged_agents(scenario: Scenario, samples: int) -> Tracks:
 def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
     """A drive from neutral JSON: `ego` is the executed drive, `expert` and the rest the scenario."""
     if "ego" not in data:
-        raise RolloutJsonError(f"{name}: field 'ego' is missing, so this is a scenario and not a drive")
+        raise NeutralJsonError(f"{name}: field 'ego' is missing, so this is a scenario and not a drive")
     scenario = scenario_from_json(data, name)
     with reading(name, "ego"):
         time_us, ego = states_from_json(data["ego"])
     with reading(name, "seed"):
         seed = int(data.get("seed", 0))
     if len(time_us) > scenario.frames or not np.isfinite(ego).all():
-        raise RolloutJsonError(f"{name}: ego has {len(time_us)} states, expected at most {scenario.frames}, all finite")
+        raise NeutralJsonError(f"{name}: ego has {len(time_us)} states, expected at most {scenario.frames}, all finite")
     seen = logged_agents(scenario, len(time_us))
     mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
     planner, failure = str(data.get("planner", "unknown")), data.get("failure")

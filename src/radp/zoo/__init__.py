@@ -1,6 +1,19 @@
 """What is packaged: splits of scenarios (splits/NAME, a store) and models (models/NAME, with config.json)."""
 
-from radp.zoo.models import list_models, model_path
-from radp.zoo.splits import JsonScenarios, Split, list_splits, open_split
+from __future__ import annotations
 
-__all__ = ["JsonScenarios", "Split", "list_models", "list_splits", "model_path", "open_split"]
+from pathlib import Path
+
+SPLITS = Path(__file__).parent / "splits"
+MODELS = Path(__file__).parent / "models"
+
+
+def list_splits() -> list[str]:
+    """Names of the packaged splits, sorted."""
+    return sorted(manifest.parent.name for manifest in SPLITS.glob("*/manifest.json"))
+
+
+def list_models() -> list[str]:
+    """Names of the packaged models, sorted."""
+    found = {file.parent.name for name in ("config.json", "planner.json") for file in MODELS.glob(f"*/{name}")}
+    return sorted(found)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from radp.scenario import Scenario, Tracks
-from radp.sources.rollout_json import load_json, scenario_from_json, states_from_json, tracks_from_json
+from radp.scenario.neutral_json import load_json, scenario_from_json, states_from_json, tracks_from_json
 from tests.shared_data import NUPLAN_GOLDEN, shared_files
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from radp.scenario import Ego, ObjectType, Scenario
-from radp.scenario.synthetic import make_scenario
 from radp.sim.agents import idm
 from radp.sim.agents.idm import IdmAgents
+from radp.sources.synthetic import make_scenario
 from tests.sim.agents.made_roads import GREEN, RED, RoadMaker, arc, car, line, make, square
 from tests.sim.agents.reference_idm import ReferenceIdm
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from radp.scenario import ObjectType
-from radp.scenario.synthetic import make_scenario
 from radp.sim.agents.replay import ReplayAgents
+from radp.sources.synthetic import make_scenario
 from tests.sim.agents.made_roads import RoadMaker, car, line, make
 
 

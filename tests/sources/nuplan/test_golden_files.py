@@ -13,6 +13,7 @@ import pytest
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
 from radp.scenario import NO_AREAS, Areas, LightState, RoadMap, Scenario
+from radp.scenario.neutral_json import load_json, map_from_json, scenario_from_json, tracks_from_json
 from radp.scenario.store import ScenarioStore
 from radp.sim.simulate import simulate
 from radp.sources.convert import Options, convert
@@ -20,7 +21,6 @@ from radp.sources.nuplan.layers import find_map, read_layers
 from radp.sources.nuplan.log_db import LogDb
 from radp.sources.nuplan.road import city_road
 from radp.sources.nuplan.source import NUPLAN
-from radp.sources.rollout_json import load_json, map_from_json, scenario_from_json, tracks_from_json
 from tests.metrics.test_golden import check_listing
 from tests.shared_data import NUPLAN_GOLDEN, shared_params
 from tests.sim.test_simulate_golden import AGENT_TOLERANCE, MODES, agent_gap, assert_same_ego

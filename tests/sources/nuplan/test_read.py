@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from radp.bench.convert import bench_convert
 from radp.commands.convert import convert as convert_command
 from radp.runs.errors import BadInput
 from radp.scenario import Ego, LightState, ObjectType, Scenario
 from radp.scenario.store import ScenarioStore
-from radp.sources.bench import bench_convert
 from radp.sources.convert import Options, convert
 from radp.sources.nuplan.layers import find_map, key_of, read_layers
 from radp.sources.nuplan.log_db import UNTAGGED, LogDb, Pick, yaw_of

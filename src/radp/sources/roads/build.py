@@ -10,11 +10,11 @@ import shapely
 
 from radp.geometry.lines import arc_length, resample, tangents
 from radp.geometry.ragged import Polygons, Ragged
+from radp.road.roadblocks import union_of_members
 from radp.scenario import NO_AREAS, Areas, RoadMap
 from radp.sources.roads.borders import SPACING, Sides, borders_of, look_aside, neighbors_by_sight, surface_of
 from radp.sources.roads.draft import LaneDraft, RoadDraft
 from radp.sources.roads.links import inverse, successors_by_ends
-from radp.sources.rollout_json import union_of_members
 
 LONGEST_CONNECTOR = 80.0  # m
 SAME_POINT = 0.5  # m between the ends of lanes that part or meet

@@ -15,8 +15,8 @@ from shapely.geometry.base import BaseGeometry
 
 from radp.geometry.kernels import project_on_line
 from radp.geometry.ragged import Polygons, Ragged
+from radp.road.roadblocks import union_of_members
 from radp.scenario import Areas, RoadMap
-from radp.sources.rollout_json import union_of_members
 from radp.sources.sumo import areas
 from radp.sources.sumo.lanes import Connector, LaneLine, car_lanes, lay_connectors, lay_lanes, shape_of, speed_caps
 from radp.sources.sumo.programs import sumo_module

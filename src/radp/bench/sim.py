@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from radp.scenario import Scenario, Tracks
-from radp.scenario.synthetic import make_scenario
 from radp.scene.plan import Plan
 from radp.sim.controller import trajectories_from_plan
 from radp.sim.simulate import agent_model
 from radp.sim.world import PAST, World
+from radp.sources.synthetic import make_scenario
 
 AGENTS = 30
 NEAR = 100.0  # m from the ego

@@ -1,4 +1,4 @@
-"""The neutral rollout JSON: one object per scenario (or drive), optionally gzip-compressed.
+"""The neutral JSON: one object per scenario (or drive), optionally gzip-compressed.
 
 A scenario has `expert`, `agents`, `map`, `traffic_lights`, `route_roadblock_ids`, `mission_goal`, `scenario_type` and
 `dt`; a drive has `ego` (the executed states) as well. Times are integer microseconds, poses as in `Scenario`.
@@ -19,6 +19,7 @@ import numpy as np
 import shapely
 
 from radp.geometry.ragged import Polygons, Ragged
+from radp.road.roadblocks import union_of_members
 from radp.runs.errors import BadInput
 from radp.scenario import Areas, Box, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 
@@ -28,7 +29,7 @@ DEFAULT_HEIGHT = 1.6
 EnumType = TypeVar("EnumType", bound=IntEnum)
 
 
-class RolloutJsonError(BadInput):
+class NeutralJsonError(BadInput):
     """A file that is not a neutral rollout; the message names the file, the field and what was expected."""
 
 
@@ -38,9 +39,9 @@ def load_json(path: Path) -> dict[str, Any]:
         raw = path.read_bytes()
         data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
     except (OSError, EOFError, ValueError, zlib.error, RecursionError) as error:
-        raise RolloutJsonError(f"{path}: not a readable JSON file ({error})") from None
+        raise NeutralJsonError(f"{path}: not a readable JSON file ({error})") from None
     if not isinstance(data, dict):
-        raise RolloutJsonError(f"{path}: expected one JSON object, found {type(data).__name__}")
+        raise NeutralJsonError(f"{path}: expected one JSON object, found {type(data).__name__}")
     return data
 
 
@@ -60,19 +61,19 @@ def reading(name: str, field: str) -> Iterator[None]:
     """Whatever goes wrong while a field is read becomes one sentence with the names of the file and the field."""
     try:
         yield
-    except RolloutJsonError:
+    except NeutralJsonError:
         raise
     except KeyError as error:
-        raise RolloutJsonError(f"{name}: {field}: field {error} is missing") from None
+        raise NeutralJsonError(f"{name}: {field}: field {error} is missing") from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError, shapely.errors.ShapelyError) as error:
-        raise RolloutJsonError(f"{name}: {field}: {' '.join(str(error).split())}") from None
+        raise NeutralJsonError(f"{name}: {field}: {' '.join(str(error).split())}") from None
 
 
 def scenario_from_json(data: dict[str, Any], name: str = "rollout") -> Scenario:
     """Build and validate a `Scenario`; `name` stands in error messages."""
     for field in ("expert", "map", "agents"):
         if field not in data:
-            raise RolloutJsonError(f"{name}: field '{field}' is missing")
+            raise NeutralJsonError(f"{name}: field '{field}' is missing")
     with reading(name, "expert"):
         time_us, ego = states_from_json(data["expert"])
     with reading(name, "map"):
@@ -231,17 +232,6 @@ def _neighbors(
         sides[0, i] = place.get((block, index - 1), -1)
         sides[1, i] = place.get((block, index + 1), -1)
     return sides[0], sides[1]
-
-
-def union_of_members(polygons: list[np.ndarray], group: np.ndarray, count: int) -> Polygons:
-    """`count` areas: the union of the polygons of each group."""
-    areas: list[list[np.ndarray]] = []
-    for g in range(count):
-        members = [shapely.make_valid(shapely.Polygon(polygons[i])) for i in np.flatnonzero(group == g)]
-        union = shapely.unary_union(members)
-        parts = [p for p in shapely.get_parts(union) if p.geom_type == "Polygon"]
-        areas.append([np.asarray(ring.coords) for p in parts for ring in (p.exterior, *p.interiors)])
-    return Polygons.from_rings(areas)
 
 
 def scenario_to_json(scenario: Scenario) -> dict[str, Any]:

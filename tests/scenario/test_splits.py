@@ -3,18 +3,22 @@ import pickle
 
 import pytest
 
+from radp import zoo
+from radp.model.paths import model_path
 from radp.runs import BadInput
+from radp.scenario import splits
+from radp.scenario.neutral_json import NeutralJsonError, save_json, scenario_to_json
+from radp.scenario.splits import JsonScenarios, open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter, StoreError
-from radp.sources.rollout_json import RolloutJsonError, save_json, scenario_to_json
-from radp.zoo import JsonScenarios, list_models, list_splits, model_path, models, open_split, splits
+from radp.zoo import list_models, list_splits
 from tests.small_scenarios import assert_same, small_scenario
 
 
 @pytest.fixture
 def packaged(tmp_path, monkeypatch):
     """A zoo with one split, "tiny14", and one model, "tiny"."""
-    monkeypatch.setattr(splits, "SPLITS", tmp_path / "splits")
-    monkeypatch.setattr(models, "MODELS", tmp_path / "models")
+    monkeypatch.setattr(zoo, "SPLITS", tmp_path / "splits")
+    monkeypatch.setattr(zoo, "MODELS", tmp_path / "models")
     with ScenarioWriter(tmp_path / "splits" / "tiny14") as writer:
         writer.add(small_scenario("a"))
         writer.add(small_scenario("b"))
@@ -77,7 +81,7 @@ def test_files_are_read_only_when_needed(tmp_path):
     (folder / "9.json").write_text("{")
     split = open_split(folder)
     assert split[:2].tokens() == ["x", "y"]
-    with pytest.raises(RolloutJsonError, match=r"9\.json"):
+    with pytest.raises(NeutralJsonError, match=r"9\.json"):
         split.tokens()
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from radp.scenario import ObjectType, Scenario
-from radp.scenario.synthetic import make_scenario
 from radp.sim.agents.idm import IdmAgents
 from radp.sim.agents.replay import ReplayAgents
+from radp.sources.synthetic import make_scenario
 
 SAMPLES = 100  # steps of a measured drive
 

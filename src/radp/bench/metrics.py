@@ -21,8 +21,8 @@ from radp.metrics.score import evaluate, evaluate_many
 from radp.metrics.speed_limit import speed_limit
 from radp.metrics.ttc import time_to_collision
 from radp.scenario import Areas, Ego, RoadMap, Tracks
-from radp.scenario.synthetic import make_scenario
 from radp.sim.rollout import Rollout
+from radp.sources.synthetic import make_scenario
 
 AGENTS = 30
 

@@ -8,8 +8,8 @@ import shapely
 
 from radp.geometry.kernels import box_corners, quads_intersect
 from radp.scenario import PACIFICA, Ego, LightState, ObjectType, Scenario
-from radp.scenario.synthetic import make_scenario
-from radp.scenario.synthetic_map import make_map
+from radp.sources.synthetic import make_scenario
+from radp.sources.synthetic.road import make_map
 
 
 def corners(x: float, y: float, heading: float, length: float, width: float) -> np.ndarray:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from radp.scenario.neutral_json import save_json, scenario_to_json
+from radp.scenario.parts import HELD_OUT, REST, is_held_out, log_of, name_and_part, positions
+from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
-from radp.sources.rollout_json import save_json, scenario_to_json
-from radp.zoo import open_split
-from radp.zoo.parts import HELD_OUT, REST, is_held_out, log_of, name_and_part, positions
 from tests.small_scenarios import small_scenario
 
 LOGS = [f"log{i}" for i in range(3000)]

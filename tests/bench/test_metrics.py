@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from radp.metrics.bench import bench_metrics, made_rollout
+from radp.bench.metrics import bench_metrics, made_rollout
 
 
 def test_made_drives_have_thirty_vehicles_and_150_samples() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from radp.road.road_map import RoadMap
 from radp.scenario.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
-from radp.scenario.synthetic_map import (
+from radp.scenario.vehicle import PACIFICA
+from radp.sources.synthetic.road import (
     ARMS,
     INBOUND,
     LANE_WIDTH,
@@ -23,8 +24,7 @@ from radp.scenario.synthetic_map import (
     shift_left,
     turn_block,
 )
-from radp.scenario.synthetic_traffic import DT, Chain, Traffic, chain_poses, drive_traffic, light_lanes, make_chain
-from radp.scenario.vehicle import PACIFICA
+from radp.sources.synthetic.traffic import DT, Chain, Traffic, chain_poses, drive_traffic, light_lanes, make_chain
 
 WARM_UP = 60  # frames driven before the log begins, so that the traffic has settled
 GREEN, YELLOW, ALL_RED = 6.0, 1.5, 1.5  # seconds

@@ -7,13 +7,13 @@ import math
 import pytest
 import torch
 
-import radp.attribution.bench as module
-import radp.rules.bench as rules_module
-from radp.attribution.bench import bench_attribution, random_head
+import radp.bench.attribution as module
+import radp.bench.rules as rules_module
+from radp.bench.attribution import bench_attribution, random_head
+from radp.bench.rules import bench_rules, example
 from radp.model.checkpoint import save_model
 from radp.model.head import save_head
 from radp.planners.learned import load_learned
-from radp.rules.bench import bench_rules, example
 from tests.planners.test_learned import SMALL, awake
 
 KEYS = ("planner_ms", "head_overhead", "teacher_overhead", "guidance_overhead", "teacher_cached_ms", "head_cached_ms")

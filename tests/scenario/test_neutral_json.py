@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radp.scenario import Scenario
-from radp.sources.rollout_json import (
-    RolloutJsonError,
+from radp.scenario.neutral_json import (
+    NeutralJsonError,
     read_scenario,
     save_json,
     scenario_from_json,
@@ -145,7 +145,7 @@ def test_bad_values_are_named_with_the_file(path, value, words):
     if words is None:
         scenario_from_json(put(path, value))
         return
-    with pytest.raises(RolloutJsonError, match=words) as caught:
+    with pytest.raises(NeutralJsonError, match=words) as caught:
         scenario_from_json(put(path, value), name="some/file.json")
     assert str(caught.value).startswith("some/file.json: ") and "\n" not in str(caught.value)
 
@@ -153,7 +153,7 @@ def test_bad_values_are_named_with_the_file(path, value, words):
 @pytest.mark.parametrize("field", ["expert", "agents", "map"])
 def test_a_missing_field_is_named(field):
     data = {key: value for key, value in SMALL.items() if key != field}
-    with pytest.raises(RolloutJsonError, match=f"field '{field}' is missing"):
+    with pytest.raises(NeutralJsonError, match=f"field '{field}' is missing"):
         scenario_from_json(data, name="file.json")
 
 
@@ -174,13 +174,13 @@ FILES = {
 def test_files_that_are_not_json_are_named(tmp_path, name):
     file = tmp_path / "bad.json.gz"
     file.write_bytes(FILES[name])
-    with pytest.raises(RolloutJsonError, match=r"bad\.json\.gz: ") as caught:
+    with pytest.raises(NeutralJsonError, match=r"bad\.json\.gz: ") as caught:
         read_scenario(file)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(RolloutJsonError, match=r"nowhere\.json: not a readable JSON file"):
+    with pytest.raises(NeutralJsonError, match=r"nowhere\.json: not a readable JSON file"):
         read_scenario(tmp_path / "nowhere.json")
 
 
@@ -230,7 +230,7 @@ def test_junk_anywhere_gives_a_scenario_or_one_sentence(changes):
             continue  # the first change removed the place of the second
     try:
         scenario = scenario_from_json(data, name="file.json")
-    except RolloutJsonError as error:
+    except NeutralJsonError as error:
         assert str(error).startswith("file.json: ") and "\n" not in str(error)
     else:
         scenario.validate()

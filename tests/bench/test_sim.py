@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from radp.sim import bench
+from radp.bench import sim as bench
 
 
 def test_figures_by_mode_and_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from radp.model.bench_processes import stepping_together
+from radp.bench.model_processes import stepping_together
 from radp.model.config import ModelConfig
 from radp.model.decoder import current_states
 from radp.model.dropout import torchs_own

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, overload
 
+from radp import zoo
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
+from radp.scenario.neutral_json import read_scenario
+from radp.scenario.parts import name_and_part, positions
 from radp.scenario.shards import MANIFEST
 from radp.scenario.store import ScenarioStore
-from radp.sources.rollout_json import read_scenario
-from radp.zoo.parts import name_and_part, positions
 
-SPLITS = Path(__file__).parent / "splits"
 JSON_SUFFIXES = (".json", ".json.gz")
 RESULT_SUFFIXES = (".result.json", ".result.json.gz")  # scores that lie beside drives, not scenarios
 SCENARIOS_KEPT = 64
@@ -34,23 +34,19 @@ class Split(Protocol):
     def kinds(self) -> dict[str, int]: ...
 
 
-def list_splits() -> list[str]:
-    """Names of the packaged splits, sorted."""
-    return sorted(manifest.parent.name for manifest in SPLITS.glob(f"*/{MANIFEST}"))
-
-
 def open_split(name_or_path: str | Path) -> Split:
     """A packaged split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of them.
 
-    Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth (`radp.zoo.parts`).
+    Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth
+    (`radp.scenario.parts`).
     """
     name, part = name_and_part(str(name_or_path))
     if part is not None:
         whole = open_split(name)
         return whole.select(positions(whole.tokens(), part))
     path = Path(name_or_path)
-    if str(name_or_path) in list_splits():
-        return ScenarioStore.open(SPLITS / str(name_or_path))
+    if str(name_or_path) in zoo.list_splits():
+        return ScenarioStore.open(zoo.SPLITS / str(name_or_path))
     if path.is_file():
         if not path.name.endswith(JSON_SUFFIXES):
             raise BadInput(f"{path} is neither a store folder nor a .json or .json.gz file")
@@ -62,7 +58,7 @@ def open_split(name_or_path: str | Path) -> Split:
         if not files:
             raise BadInput(f"{path} holds no scenarios: neither {MANIFEST} nor .json or .json.gz files")
         return JsonScenarios(files)
-    known = ", ".join(list_splits()) or "none"
+    known = ", ".join(zoo.list_splits()) or "none"
     raise BadInput(f"{str(name_or_path)!r} is neither a packaged split ({known}) nor a path that exists")
 
 

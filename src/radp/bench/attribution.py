@@ -21,12 +21,12 @@ from radp.planners.learned import load_learned
 from radp.rules import RuleContext, default_rules, rule_costs
 from radp.runs.timing import Taken, alternate, load_average, torch_threads
 from radp.scenario import Scenario
-from radp.scenario.synthetic import make_scenario
+from radp.scenario.splits import open_split
 from radp.scene.builder import build_scenes
 from radp.scene.observation import Observation
 from radp.scene.replay import observe_logs
-from radp.zoo import list_splits, open_split
-from radp.zoo.models import list_models
+from radp.sources.synthetic import make_scenario
+from radp.zoo import list_models, list_splits
 
 SPLIT, SCENARIOS, STATES, BATCH = "sumo14-val", 5, 500, 25
 FAVOURITES = ("radp-mini", "diffusion-planner-mini")

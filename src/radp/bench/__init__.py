@@ -1,0 +1,1 @@
+"""How fast each room is on this machine; `radp bench` prints what these functions measure."""

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from radp.scenario import Box, Ego
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 
 
 class CarefulPlanner:

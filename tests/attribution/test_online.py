@@ -14,8 +14,8 @@ from radp.model.head import AttributionHead, HeadConfig
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import default_rules
 from radp.scene.builder import build_scenes
-from radp.scene.plan import Plan
-from radp.scene.replay import observe_logs
+from radp.sim.plan import Plan
+from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
 from tests.planners.test_learned import SMALL, awake, short_scenario
 

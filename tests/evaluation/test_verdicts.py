@@ -11,8 +11,8 @@ from radp.evaluation.verdicts import HEADER, agreement, agreements, costs_and_ve
 from radp.planners import load_planner
 from radp.scenario.splits import open_split
 from radp.scene.builder import build_scenes
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 from radp.sim.simulate import simulate
 from radp.zoo import list_splits
 

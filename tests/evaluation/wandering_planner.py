@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from radp.scenario import Scenario
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 
 
 class WanderingPlanner:
@@ -26,10 +26,10 @@ class WanderingPlanner:
     def plan(self, observation: Observation) -> Plan:
         time.sleep(float(os.environ.get("RADP_TEST_SLEEP", "0")))
         trajectory = np.zeros((len(observation), 40, 4))
-        for b, scenario in enumerate(observation.scenarios):
-            if scenario.token == os.environ.get("RADP_TEST_DIES_ON"):
+        for b, briefing in enumerate(observation.briefings):
+            if briefing.token == os.environ.get("RADP_TEST_DIES_ON"):
                 os.kill(os.getpid(), 9)
-            if scenario.token == os.environ.get("RADP_TEST_FAILS_ON") and observation.step == 2:
+            if briefing.token == os.environ.get("RADP_TEST_FAILS_ON") and observation.step == 2:
                 raise ValueError("lost")
             speed = 5.0 + np.random.default_rng(int(observation.seeds[b])).normal()
             trajectory[b, :, 0] = 0.1 * speed * np.arange(1, 41)

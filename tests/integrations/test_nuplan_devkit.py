@@ -20,7 +20,7 @@ from radp.integrations.nuplan_world import World
 from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
 from radp.scenario import Ego, Scenario
-from radp.scene.replay import observe_logs
+from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from tests.integrations import stand_ins
 
@@ -84,7 +84,7 @@ def test_observation_is_that_of_the_closed_loop(scenario: Scenario) -> None:
         assert row, f"track {name} is missing"
         np.testing.assert_array_equal(theirs.agent_valid[0, :, row[0]], ours.agent_valid[0, :, a])
         np.testing.assert_array_equal(theirs.agent_size[0, row[0]], ours.agent_size[0, a])
-    named = [{o.scenarios[0].map.lane_ids[lane]: s for lane, s in zip(*o.lights(0)) if s} for o in (ours, theirs)]
+    named = [{o.briefings[0].map.lane_ids[lane]: s for lane, s in zip(*o.lights(0)) if s} for o in (ours, theirs)]
     assert named[0] == named[1]
 
 

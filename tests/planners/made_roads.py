@@ -9,7 +9,7 @@ import numpy as np
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.scenario import Scenario
 from radp.scenario.neutral_json import scenario_from_json
-from radp.scene.observation import HISTORY, Observation
+from radp.sim.observation import HISTORY, Observation, lights_at
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
 
@@ -134,4 +134,5 @@ def observed(scenarios: list[Scenario], step: int = 0) -> Observation:
         valid[b, :, :count] = scenario.tracks.valid[:, frames].T & known[b, :, None]
         kinds[b, :count], size[b, :count] = scenario.tracks.type, scenario.tracks.size
     seeds = np.zeros(batch, dtype=np.uint64)
-    return Observation(tuple(scenarios), step, times, ego, known, agents, valid, kinds, size, seeds)
+    briefings, lights = zip(*((scenario.briefing, lights_at(scenario, step)) for scenario in scenarios))
+    return Observation(briefings, step, times, ego, known, agents, valid, kinds, size, lights, seeds)

@@ -1,17 +1,25 @@
 """Log replay and constant velocity: plans with known answers."""
 
 import numpy as np
+import pytest
 import torch
 
 from radp.planners import load_planner, plan_from_world
-from radp.scenario import Ego
+from radp.scenario import Ego, Scenario
+from radp.sim.plan import Plan
+from radp.sim.planner import start_planner
 from tests.planners.made_roads import driven, made_scenario, observed
+
+
+def replayed(scenario: Scenario, step: int) -> Plan:
+    planner = load_planner("log_replay")
+    start_planner(planner, [scenario])
+    return planner.plan(observed([scenario], step))
 
 
 def test_log_replay_returns_the_experts_states_in_the_ego_frame():
     scenario = made_scenario(radius=50.0)
-    observation = observed([scenario], step=30)
-    plan = load_planner("log_replay").plan(observation)
+    plan = replayed(scenario, step=30)
     assert plan.trajectory.shape == (1, 81, 4)
     np.testing.assert_allclose(plan.times[0], np.arange(81) * 0.1, atol=1e-9)
     np.testing.assert_allclose(plan.trajectory[0, 0], [0.0, 0.0, 1.0, 0.0], atol=1e-9)
@@ -25,10 +33,17 @@ def test_log_replay_returns_the_experts_states_in_the_ego_frame():
 
 
 def test_log_replay_goes_on_at_constant_velocity_where_the_log_ends():
-    plan = load_planner("log_replay").plan(observed([made_scenario(speed=8.0)], step=145))
+    plan = replayed(made_scenario(speed=8.0), step=145)
     trajectory = plan.trajectory[0].numpy()
     np.testing.assert_allclose(trajectory[:, 0], 0.8 * np.arange(81), atol=1e-9)
     np.testing.assert_allclose(np.diff(plan.times[0]), 0.1, atol=1e-9)
+
+
+def test_log_replay_needs_the_log_from_start():
+    planner = load_planner("log_replay")
+    start_planner(planner, [made_scenario()])
+    with pytest.raises(ValueError, match=r"no log of 'made': start\(scenarios\) comes before plan"):
+        planner.plan(observed([made_scenario()]))
 
 
 def test_log_replay_drives_as_the_expert():

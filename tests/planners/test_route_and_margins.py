@@ -19,8 +19,8 @@ def ids(guide, line):
 
 
 def test_the_line_follows_the_route_and_knows_where_lanes_begin():
-    guide = RouteGuide(made_scenario())
-    line = guide.line(guide.lane_at(guide.scenario.ego[0]))
+    guide = RouteGuide(made_scenario().briefing)
+    line = guide.line(guide.lane_at(guide.briefing.pose))
     assert ids(guide, line) == ["101", "111", "121"]
     np.testing.assert_allclose(line.starts, [0.0, *SPLIT], atol=1e-6)
     np.testing.assert_allclose(line.points[::200, 0], np.arange(0.0, LENGTH + 1.0, 100.0), atol=1e-6)
@@ -28,8 +28,8 @@ def test_the_line_follows_the_route_and_knows_where_lanes_begin():
 
 
 def test_a_lane_that_leaves_the_route_asks_for_its_neighbour():
-    guide = RouteGuide(made_scenario(second_lane=True, only_left_leads_on=True))
-    line = guide.line(guide.lane_at(guide.scenario.ego[0]))
+    guide = RouteGuide(made_scenario(second_lane=True, only_left_leads_on=True).briefing)
+    line = guide.line(guide.lane_at(guide.briefing.pose))
     assert guide.map.lane_ids[line.change_to] == "102"
     assert line.must_change
     assert line.first_end == pytest.approx(SPLIT[0])
@@ -38,7 +38,7 @@ def test_a_lane_that_leaves_the_route_asks_for_its_neighbour():
 @pytest.mark.parametrize("turn", ["left", "straight", "right"])
 def test_the_expert_of_a_made_drive_is_always_on_the_line(turn):
     scenario = make_scenario(1, agents=0, turn=turn)
-    guide = RouteGuide(scenario)
+    guide = RouteGuide(scenario.briefing)
     line = guide.line(guide.lane_at(scenario.ego[scenario.start]))
     for state in scenario.ego[scenario.start :: 10]:
         assert guide.lane_at(state) in line.lanes
@@ -46,7 +46,7 @@ def test_the_expert_of_a_made_drive_is_always_on_the_line(turn):
 
 
 def test_speeds_fall_before_a_bend():
-    guide = RouteGuide(made_scenario(radius=15.0))
+    guide = RouteGuide(made_scenario(radius=15.0).briefing)
     speeds = guide.line(0).speeds
     at = {s: speeds[int(s / STEP)] for s in (5.0, 35.0, 60.0)}
     assert at[5.0] > at[35.0] > at[60.0]

@@ -19,8 +19,8 @@ from radp.rules import default_rules
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario, Tracks
 from radp.scenario.neutral_json import save_json, scenario_to_json
-from radp.scene.plan import Plan
-from radp.scene.replay import observe_logs
+from radp.sim.plan import Plan
+from radp.sim.replay import observe_logs
 from tests.sim.made_worlds import short_scenarios
 from tests.small_scenarios import small_scenario
 

@@ -24,8 +24,8 @@ from radp.report.viewer.site import INDEX, LIST, page_name
 from radp.runs.errors import BadInput
 from radp.scenario import Box, Ego, Tracks
 from radp.scene.builder import build_scenes
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario

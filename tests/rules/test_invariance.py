@@ -15,8 +15,8 @@ from radp.rules import RuleContext, default_rules, rule_costs, rule_gradients
 from radp.rules.penalty import penalty
 from radp.scenario import Scenario
 from radp.scene.builder import SceneConfig, build_scenes
-from radp.scene.replay import observe_logs
 from radp.scene.scene import LaneColumn
+from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 

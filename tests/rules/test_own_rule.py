@@ -116,7 +116,7 @@ def test_it_is_a_row_of_the_report_and_a_curve_of_the_viewer(headway: Rule, tmp_
 
 
 def test_a_planner_with_a_head_of_six_tells_six(headway: Rule) -> None:
-    from radp.scene.replay import observe_logs
+    from radp.sim.replay import observe_logs
     from tests.attribution.test_online import planner_with_head
 
     plan = ExplainedPlanner(planner_with_head(SIX)).plan(observe_logs([short_scenario()], 3))

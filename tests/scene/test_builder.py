@@ -10,8 +10,8 @@ import torch
 
 from radp.scenario import Ego, ObjectType
 from radp.scene.builder import SceneConfig, build_scenes, future_steps, scenes_from_log
-from radp.scene.replay import observe_logs
 from radp.scene.scene import AGENT_TYPE, AgentColumn, Scene, StaticColumn, present
+from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from tests.scene.made_roads import lane, log, road
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from radp.scenario import Scenario, Tracks, TrafficLights
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sources.synthetic import make_scenario
 
@@ -70,9 +70,9 @@ class FaultyPlanner(RandomPlanner):
 
     def plan(self, observation: Observation) -> Plan:
         plan = super().plan(observation)
-        for b, scenario in enumerate(observation.scenarios):
-            if observation.step >= 3 and scenario.token in self.faults:
-                plan = self.faults[scenario.token](plan, b)
+        for b, briefing in enumerate(observation.briefings):
+            if observation.step >= 3 and briefing.token in self.faults:
+                plan = self.faults[briefing.token](plan, b)
         return plan
 
 

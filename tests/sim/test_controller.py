@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from radp.scene.plan import Plan
 from radp.sim.controller import PlanError, drive, states_on_grid, trajectories_from_plan
+from radp.sim.plan import Plan
 
 
 def straight(worlds: int = 2, horizon: int = 80, dtype: torch.dtype = torch.float64) -> torch.Tensor:

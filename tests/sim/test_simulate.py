@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from radp.scenario import Scenario
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 from radp.sim.rollout import Rollout
 from radp.sim.simulate import AGENT_MODES, simulate
 from radp.sources.synthetic import make_scenario
@@ -76,10 +76,11 @@ def test_finished_worlds_leave_the_batch_of_the_planner() -> None:
     class Counting(RandomPlanner):
         def plan(self, observation: Observation) -> Plan:
             seen[observation.step] = len(observation)
-            assert all(observation.step < scenario.frames - 1 for scenario in observation.scenarios)
+            assert all(observation.step < samples[briefing.token] for briefing in observation.briefings)
             return super().plan(observation)
 
     scenarios = short_scenarios(3)  # 20, 23 and 26 samples
+    samples = {scenario.token: scenario.frames - 1 for scenario in scenarios}
     drive(Counting(), scenarios)
     assert seen == {step: 3 if step < 20 else 2 if step < 23 else 1 for step in range(26)}
 

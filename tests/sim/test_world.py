@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from radp.scenario import Ego
-from radp.scene.observation import HISTORY
-from radp.scene.plan import Plan
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import trajectories_from_plan
+from radp.sim.observation import HISTORY
+from radp.sim.plan import Plan
 from radp.sim.world import PAST, World
 from radp.sources.synthetic import make_scenario
 from tests.sim.made_worlds import empty_of_agents, short_scenarios
@@ -55,7 +55,7 @@ def test_observation_is_a_view_and_a_choice_of_worlds_a_copy() -> None:
         assert np.shares_memory(seen.ego, world.ego)
         assert np.shares_memory(seen.agents, world.agents)
     chosen = world.observe(np.array([3, 1]))
-    assert [s.token for s in chosen.scenarios] == [world.scenarios[3].token, world.scenarios[1].token]
+    assert [briefing.token for briefing in chosen.briefings] == [world.scenarios[3].token, world.scenarios[1].token]
     np.testing.assert_array_equal(chosen.ego, world.ego[[3, 1], :HISTORY])
 
 

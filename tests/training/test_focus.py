@@ -10,7 +10,7 @@ import torch
 
 from radp.rules import RuleContext
 from radp.runs.errors import BadInput
-from radp.scene.plan import Plan
+from radp.sim.plan import Plan
 from radp.training.align import AlignConfig, AlignTask
 from radp.training.focus import Focus, find_focus, first_contact
 from radp.training.loop import LoopConfig

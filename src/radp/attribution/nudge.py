@@ -11,12 +11,12 @@ from torch import Tensor
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import RULE_SCENES
 from radp.attribution.teacher import attribute
-from radp.planners.planner import Planner, start_planner
 from radp.rules import default_rules
 from radp.scenario import Scenario
 from radp.scene.builder import build_scenes
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import Planner, start_planner
 
 HEADING_LENGTH = 3.0  # m: a turn of 0.1 rad counts as much as a shift of 0.3 m
 SMOOTHING = 5.0  # steps: a gradient that sits in one step would ask for a jump

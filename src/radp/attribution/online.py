@@ -10,12 +10,12 @@ import torch
 
 from radp.attribution.calibration import FILE, Calibration
 from radp.attribution.teacher import Attribution, attribute
-from radp.planners.planner import Planner, start_planner
 from radp.rules import RuleContext
 from radp.scenario import Scenario
 from radp.scene.builder import SceneConfig, build_scenes
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import Planner, start_planner
 from radp.zoo import MODELS, list_models
 
 # All route lanes, so that the corridor spans lanes side by side; long ones cut, so that 20 points follow their bends.

@@ -12,7 +12,7 @@ from torch import Tensor
 from radp.attribution.calibration import Calibration
 from radp.attribution.teacher import Attribution
 from radp.rules import Rule, RuleContext
-from radp.scene.plan import STEP_SECONDS
+from radp.sim.plan import STEP_SECONDS
 
 _ARRAYS = ("pressure", "level", "begins", "peak", "margin", "thing", "share")
 BEGINS = 0.5  # of the strongest step: where a rule begins to press

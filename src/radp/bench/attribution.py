@@ -23,8 +23,8 @@ from radp.runs.timing import Taken, alternate, load_average, torch_threads
 from radp.scenario import Scenario
 from radp.scenario.splits import open_split
 from radp.scene.builder import build_scenes
-from radp.scene.observation import Observation
-from radp.scene.replay import observe_logs
+from radp.sim.observation import Observation
+from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from radp.zoo import list_models, list_splits
 

@@ -11,8 +11,8 @@ from radp.rules.costs import rule_costs, rule_gradients
 from radp.rules.rule import default_rules
 from radp.runs.timing import Taken, alternate, load_average, torch_threads
 from radp.scene.builder import SceneConfig, build_scenes
-from radp.scene.replay import observe_logs
 from radp.scene.scene import Scene
+from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 
 BATCHES = (1, 64)

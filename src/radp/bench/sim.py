@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from radp.scenario import Scenario, Tracks
-from radp.scene.plan import Plan
 from radp.sim.controller import trajectories_from_plan
+from radp.sim.plan import Plan
 from radp.sim.simulate import agent_model
 from radp.sim.world import PAST, World
 from radp.sources.synthetic import make_scenario

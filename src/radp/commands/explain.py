@@ -88,7 +88,7 @@ def _one_plan(
     from radp.report.explain import explain_plan
     from radp.report.plan_file import read_plan
     from radp.scenario.splits import open_split
-    from radp.scene.replay import observe_logs
+    from radp.sim.replay import observe_logs
 
     found = open_split(scenario)
     if len(found) != 1:

@@ -29,9 +29,10 @@ from radp.runs.errors import BadInput
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import Split, open_split
+from radp.sim.planner import Planner
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
-from radp.sim.simulate import Driver, Options, drive_batch, undriven
+from radp.sim.simulate import Options, drive_batch, undriven
 from radp.zoo import list_splits
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Job:
     def split(self) -> Split:
         return open_split(self.scenarios)[: self.limit]
 
-    def load_planner(self) -> Driver:
+    def load_planner(self) -> Planner:
         try:
             planner = load_planner(self.planner)
         except UnknownPlanner as error:
@@ -68,7 +69,7 @@ class Job:
 
         return ExplainedPlanner(planner, self.usual_levels(planner))
 
-    def usual_levels(self, planner: Driver) -> Calibration | None:
+    def usual_levels(self, planner: Planner) -> Calibration | None:
         """What the teacher compares with: of the named planner, else of this one; None if there are none."""
         from radp.attribution.online import calibration_of
 
@@ -187,7 +188,7 @@ def export_drives(run: Run, folder: Path) -> None:
             progress.advance()
 
 
-def _drive_missing(run: Run, driver: Driver, tokens: Sequence[str], batch: int, workers: int) -> None:
+def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
     drive = partial(_drive_here, driver, run.split, run.store, run.job.options)
     if workers > 1:
@@ -208,7 +209,7 @@ def _drive_missing(run: Run, driver: Driver, tokens: Sequence[str], batch: int, 
             )
 
 
-def _drive_here(driver: Driver, split: Split, store: RolloutStore, options: Options, piece: tuple[int, ...]) -> None:
+def _drive_here(driver: Planner, split: Split, store: RolloutStore, options: Options, piece: tuple[int, ...]) -> None:
     """Drive some scenarios and write what became of each."""
     for rollout in drive_batch(driver, [split[i] for i in piece], options):
         store.write(rollout)
@@ -220,7 +221,7 @@ def _drive_in_worker(job: Job, drives: Path, piece: tuple[int, ...]) -> None:
 
 
 @cache
-def _equipment(job: Job) -> tuple[Driver, Split]:
+def _equipment(job: Job) -> tuple[Planner, Split]:
     """Planner and scenarios, once per process."""
     return job.load_planner(), job.split()
 

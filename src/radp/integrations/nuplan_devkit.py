@@ -18,10 +18,10 @@ import numpy as np
 from radp.attribution.online import ExplainedPlanner, calibration_of
 from radp.integrations.nuplan_world import World
 from radp.planners import load_planner
-from radp.planners.planner import start_planner
 from radp.runs.errors import BadInput, MissingExtra
-from radp.scene.plan import Plan
 from radp.sim.controller import trajectories_from_plan
+from radp.sim.plan import Plan
+from radp.sim.planner import start_planner
 
 HORIZON_US, STEP_US = 8_000_000, 100_000
 RADIUS = 250.0  # m
@@ -109,14 +109,14 @@ def planner_class() -> type:
             """A trajectory of 8 s from now."""
             if self._world is None:
                 raise RuntimeError("initialize comes before compute_planner_trajectory")
-            observation, fresh = self._world.observe(current_input)
-            if fresh:
-                start_planner(self._planner, observation.scenarios)
+            observation, new = self._world.observe(current_input)
+            if new is not None:
+                start_planner(self._planner, (new,))
             plan = self._planner.plan(observation)
             ego = current_input.history.ego_states[-1]
             poses, times_us = world_poses(plan, (ego.rear_axle.x, ego.rear_axle.y, ego.rear_axle.heading))
             if self._log is not None:
-                write_pressures(self._log / self.name(), observation.scenarios[0].token, current_input.iteration, plan)
+                write_pressures(self._log / self.name(), observation.briefings[0].token, current_input.iteration, plan)
             return trajectory_of(devkit, ego, poses, times_us)
 
     RadpPlanner.__qualname__ = "RadpPlanner"

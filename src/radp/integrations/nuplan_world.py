@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from radp.integrations.nuplan_map import road_around
-from radp.scenario import Box, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
-from radp.scene.observation import HISTORY, Observation
+from radp.scenario import Box, Briefing, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
+from radp.sim.observation import HISTORY, Observation
 
-ROWS = 2048  # steps of a drive for which lights are kept
 STRAY = 0.4  # share of the radius after which the road is asked for again
 
 
@@ -49,8 +48,8 @@ class World:
         self._scenario: Scenario | None = None
         self._sightings: OrderedDict[int, Sighting] = OrderedDict()
 
-    def observe(self, current_input: Any) -> tuple[Observation, bool]:
-        """What is seen now, for one world; True if the scenario behind it (its piece of road) is a new one."""
+    def observe(self, current_input: Any) -> tuple[Observation, Scenario | None]:
+        """What is seen now, for one world, and the scenario behind it if its piece of road is a new one."""
         states = list(current_input.history.ego_states)[-HISTORY:]
         seen = [self._sighting(sample) for sample in list(current_input.history.observations)[-HISTORY:]]
         step = int(current_input.iteration.index)
@@ -60,8 +59,9 @@ class World:
             self._scenario = self._make_scenario(ego[-1], int(states[-1].time_us))
         scenario = self._scenario
         assert scenario is not None
-        self._note_lights(scenario, step, current_input.traffic_light_data)
-        return observation_of(scenario, step, states, ego, seen, self._seed), fresh
+        lights = light_row(scenario.briefing, current_input.traffic_light_data)
+        observation = observation_of(scenario.briefing, step, states, ego, seen, lights, self._seed)
+        return observation, scenario if fresh else None
 
     def _sighting(self, sample: Any) -> Sighting:
         """Samples stay in the buffer for 2 s: each is read once."""
@@ -78,7 +78,7 @@ class World:
         return bool(np.hypot(*(ego[:2] - self._scenario.ego[0, :2])) > STRAY * self._radius)
 
     def _make_scenario(self, ego: np.ndarray, time_us: int) -> Scenario:
-        """A scenario without a log: the road around the ego, the route, and lights that are filled in step by step."""
+        """A scenario without a log: the road around the ego, the route, and the ego as it is now."""
         road = road_around(self._api, self._layers, self._point, ego[:2], self._route, self._radius)
         token = self._scenario.token if self._scenario is not None else f"{road.name}-{time_us}"
         return Scenario(
@@ -94,21 +94,22 @@ class World:
             goal=self._goal,
         )
 
-    def _note_lights(self, scenario: Scenario, step: int, lights: Any) -> None:
-        """The arrays of a scenario may be written here: nobody else knows this one, and it has no log to spoil."""
-        column = {scenario.map.lane_ids[lane]: i for i, lane in enumerate(scenario.lights.lane)}
-        row = scenario.lights.state[step]
-        row[:] = LightState.ABSENT
-        for light in lights or ():
-            place = column.get(str(light.lane_connector_id), column.get(f"{light.lane_connector_id}c"))
-            if place is not None:
-                row[place] = LightState[light.status.name]
+
+def light_row(briefing: Briefing, lights: Any) -> np.ndarray:
+    """The devkit's lights -> (C,) LightState in step with the briefing's connectors."""
+    column = {briefing.map.lane_ids[lane]: i for i, lane in enumerate(briefing.light_lanes)}
+    row = np.full(len(column), LightState.ABSENT, dtype=np.uint8)
+    for light in lights or ():
+        place = column.get(str(light.lane_connector_id), column.get(f"{light.lane_connector_id}c"))
+        if place is not None:
+            row[place] = LightState[light.status.name]
+    return row
 
 
 def no_lights(road: RoadMap) -> TrafficLights:
-    """A place for the light of every connector at every step."""
+    """A place for the light of every connector; none is known yet."""
     connectors = np.flatnonzero(road.is_connector)
-    return TrafficLights(connectors, np.zeros((ROWS, len(connectors)), dtype=np.uint8))
+    return TrafficLights(connectors, np.zeros((1, len(connectors)), dtype=np.uint8))
 
 
 def ego_row(state: Any) -> np.ndarray:
@@ -141,7 +142,13 @@ def read_objects(sample: Any) -> Sighting:
 
 
 def observation_of(
-    scenario: Scenario, step: int, states: Sequence[Any], ego: np.ndarray, seen: Sequence[Sighting], seed: int
+    briefing: Briefing,
+    step: int,
+    states: Sequence[Any],
+    ego: np.ndarray,
+    seen: Sequence[Sighting],
+    lights: np.ndarray,
+    seed: int,
 ) -> Observation:
     """Samples (at most 21, the last is now) -> Observation of one world. Objects seen now come first."""
     known, names = len(states), list(dict.fromkeys(name for sighting in reversed(seen) for name in sighting.ids))
@@ -158,6 +165,6 @@ def observation_of(
     time_us[0, : HISTORY - known] = time_us[0, HISTORY - known] - 100_000 * np.arange(HISTORY - known, 0, -1)
     past, there = np.zeros((1, HISTORY, len(Ego))), np.zeros((1, HISTORY), dtype=bool)
     past[0, late], there[0, late] = ego, True
-    digest = hashlib.blake2b(f"{seed}:{scenario.token}:{step}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(f"{seed}:{briefing.token}:{step}".encode(), digest_size=8).digest()
     seeds = np.array([int.from_bytes(digest, "little")], dtype=np.uint64)
-    return Observation((scenario,), step, time_us, past, there, agents, valid, kinds, sizes, seeds)
+    return Observation((briefing,), step, time_us, past, there, agents, valid, kinds, sizes, (lights,), seeds)

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from radp.scenario import Ego
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 
 INTERVAL = 0.25  # s
 STATES = 33  # now and the next 8 s

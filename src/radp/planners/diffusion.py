@@ -13,9 +13,9 @@ from radp.model.head import AttributionHead
 from radp.model.network import DiffusionModel
 from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
 from radp.scene.builder import SceneConfig, build_scenes
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
 from radp.scene.scene import EgoColumn, Scene
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 
 
 def scene_config(size: ModelConfig) -> SceneConfig:

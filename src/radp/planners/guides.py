@@ -6,8 +6,8 @@ from collections import OrderedDict
 
 from radp.planners.corridor import ego_on_line, gap_is_free
 from radp.planners.route import REACH, STEP, RouteGuide, RouteLine
-from radp.scenario import Ego, Scenario
-from radp.scene.observation import Observation
+from radp.scenario import Briefing, Ego
+from radp.sim.observation import Observation
 
 KEPT = 512  # scenarios; more than any batch
 
@@ -16,21 +16,20 @@ class GuideBook:
     """Guides by scenario, the ones used last are kept."""
 
     def __init__(self) -> None:
-        self._guides: OrderedDict[int, RouteGuide] = OrderedDict()
+        self._guides: OrderedDict[Briefing, RouteGuide] = OrderedDict()
 
-    def guide(self, scenario: Scenario) -> RouteGuide:
-        """The guide of a scenario; it holds the scenario, so its id cannot be given to another one meanwhile."""
-        key = id(scenario)
-        if key not in self._guides:
-            self._guides[key] = RouteGuide(scenario)
+    def guide(self, briefing: Briefing) -> RouteGuide:
+        """The guide of a scenario."""
+        if briefing not in self._guides:
+            self._guides[briefing] = RouteGuide(briefing)
             if len(self._guides) > KEPT:
                 self._guides.popitem(last=False)
-        self._guides.move_to_end(key)
-        return self._guides[key]
+        self._guides.move_to_end(briefing)
+        return self._guides[briefing]
 
     def line(self, observation: Observation, world: int) -> RouteLine:
         """The line under the ego, or its neighbour's when the route asks for a lane change and the gap is free."""
-        guide = self.guide(observation.scenarios[world])
+        guide = self.guide(observation.briefings[world])
         ego = observation.ego[world, -1]
         line = guide.line(guide.lane_at(ego))
         if line.change_to < 0:

@@ -28,11 +28,11 @@ from radp.planners.corridor import (
     stop_gap,
 )
 from radp.planners.guides import GuideBook
-from radp.planners.planner import plan_from_world
 from radp.planners.route import REACH, STEP, stop_points
 from radp.scenario import Ego
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import plan_from_world
 
 DT = 0.1  # s of the integration
 SAMPLES, EVERY = 16, 5  # poses after the present one, every 0.5 s up to 8 s

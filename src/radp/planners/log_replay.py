@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from radp.planners.planner import plan_from_world
-from radp.scenario import Ego, Scenario
-from radp.scene.observation import Observation
-from radp.scene.plan import STEP_SECONDS, Plan
+from radp.scenario import Briefing, Ego, Scenario
+from radp.sim.observation import Observation
+from radp.sim.plan import STEP_SECONDS, Plan
+from radp.sim.planner import plan_from_world
 
 STATES = 81  # now and the next 8 s
 
@@ -17,14 +18,24 @@ STATES = 81  # now and the next 8 s
 class LogReplayPlanner:
     """At step i the expert's states i..i+80 with their own times; the first one (time 0) is the expert's pose now.
 
-    Where the log ends, single steps of constant velocity follow, 0.1 s apart.
+    Where the log ends, single steps of constant velocity follow, 0.1 s apart. The log comes through `start`.
     """
 
     name = "log_replay"
 
+    def __init__(self) -> None:
+        self._logs: dict[Briefing, Scenario] = {}
+
+    def start(self, scenarios: Sequence[Scenario]) -> None:
+        """Take the logs of the drives that come."""
+        self._logs = {scenario.briefing: scenario for scenario in scenarios}
+
     def plan(self, observation: Observation) -> Plan:
         """B worlds -> plans of 81 poses."""
-        futures = [_expert_future(scenario, observation.step) for scenario in observation.scenarios]
+        unknown = [briefing.token for briefing in observation.briefings if briefing not in self._logs]
+        if unknown:
+            raise ValueError(f"log_replay has no log of {unknown[0]!r}: start(scenarios) comes before plan")
+        futures = [_expert_future(self._logs[briefing], observation.step) for briefing in observation.briefings]
         poses, times = (np.stack(arrays) for arrays in zip(*futures))
         return plan_from_world(observation, poses, times)
 

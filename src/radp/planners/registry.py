@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from radp.model.paths import model_path
-from radp.planners.planner import Planner
 from radp.runs.errors import BadInput
+from radp.sim.planner import Planner
 from radp.zoo import list_models
 
 # Modules are imported on first use, so that a simple planner does not pay for the heavy ones.

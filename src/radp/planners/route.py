@@ -18,8 +18,8 @@ from radp.metrics.drive import map_arrays
 from radp.metrics.lanes import areas_at
 from radp.planners.margins import SPACING, lane_margins
 from radp.road.route import correct_route
-from radp.scenario import LightState, RoadMap, Scenario
-from radp.scene.observation import Observation
+from radp.scenario import Briefing, LightState, RoadMap
+from radp.sim.observation import Observation
 
 STEP = 0.5  # m between the samples of a line
 REACH = 15.0  # m beyond the end of a line's first lane in which the ego may be found
@@ -63,11 +63,10 @@ class Verge:
 class RouteGuide:
     """Lanes to follow in one scenario. Lines are made once for each lane that the ego gets to."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
-        self.map = scenario.map
-        pose = scenario.ego[scenario.start, :3]
-        self.route = correct_route(self.map, scenario.route, pose)
+    def __init__(self, briefing: Briefing) -> None:
+        self.briefing = briefing
+        self.map = briefing.map
+        self.route = correct_route(self.map, briefing.route, briefing.pose)
         self.lengths = _lengths(self.map)
         self._effort = self.lengths + BEND_COST * np.array([_bending(line) for line in self.map.centerlines])
         self._cost, self._change = _cost_to_go(self.map, self.route, self._effort)
@@ -75,7 +74,7 @@ class RouteGuide:
         self._lines: dict[int, RouteLine] = {}
         self._verges: dict[int, Verge] = {}
         self._margins: dict[int, np.ndarray] = {}
-        self._bonus[self.line(self.lane_at(pose)).lanes] += MAIN_BONUS
+        self._bonus[self.line(self.lane_at(briefing.pose)).lanes] += MAIN_BONUS
 
     def lane_at(self, pose: np.ndarray) -> int:
         """Lane of a rear-axle pose (3,): near, in the same direction, on the route rather than beside it."""
@@ -120,7 +119,7 @@ class RouteGuide:
         sampled, headings = sample_line(points, STEP)
         member = np.searchsorted(ends, np.arange(len(sampled)) * STEP, "right")
         limits = np.array([_limit(self.map, i) for i in lanes])[np.minimum(member, len(lanes) - 1)]
-        column = {int(lit): i for i, lit in enumerate(self.scenario.lights.lane)}
+        column = {int(lit): i for i, lit in enumerate(self.briefing.light_lanes)}
         own_way = self._follower(lane)
         return RouteLine(
             lanes=np.array(lanes),

@@ -12,15 +12,15 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.online import ExplainedPlanner, on_rules_terms
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute
-from radp.planners.planner import Planner
 from radp.report.viewer.explain import track_of
 from radp.report.viewer.words import kind_words, margin_words, object_words
 from radp.rules import registered_rules
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
-from radp.scene.replay import observe_logs
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import Planner
+from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
 
 APART = 10  # samples between two moments that are both told as the worst
@@ -95,8 +95,8 @@ class _Listener(ExplainedPlanner):
     def plan(self, observation: Observation) -> Plan:
         plan = self.planner.plan(observation)
         reasons, _ = _reasons(plan, observation, self.calibration)
-        for row, scenario in enumerate(observation.scenarios):
-            self.heard[scenario.token, observation.step] = reasons.of(row)
+        for row, briefing in enumerate(observation.briefings):
+            self.heard[briefing.token, observation.step] = reasons.of(row)
         return plan
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from radp.planners.planner import plan_from_world
 from radp.runs.errors import BadInput
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import plan_from_world
 
 COLUMNS = "x, y and heading (or cos, sin), and t if the step is not 0.1 s"
 

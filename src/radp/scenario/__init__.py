@@ -1,7 +1,7 @@
 """The log of a drive and the places where logs are kept."""
 
 from radp.road.road_map import NO_AREAS, Areas, RoadMap
-from radp.scenario.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
+from radp.scenario.scenario import Box, Briefing, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.scenario.vehicle import PACIFICA, Vehicle
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "PACIFICA",
     "Areas",
     "Box",
+    "Briefing",
     "Ego",
     "LightState",
     "ObjectType",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -83,6 +84,23 @@ class TrafficLights:
     state: np.ndarray  # (T, C) uint8, LightState
 
 
+@dataclass(frozen=True, eq=False)
+class Briefing:
+    """What a planner knows of a drive before it begins; nothing of what happens in it.
+
+    One object per scenario: planners may use it as a key. The scenario's kind is left out, since kinds are often named
+    after what happens.
+    """
+
+    token: str
+    map: RoadMap
+    route: tuple[str, ...]  # roadblock ids in driving order
+    goal: np.ndarray | None  # (3,) x, y, heading
+    pose: np.ndarray  # (3,) x, y, heading of the rear axle at which the drive begins
+    light_lanes: np.ndarray  # (C,) lane index of each connector whose light may be seen
+    dt: float  # nominal step [s]
+
+
 @dataclass(frozen=True)
 class Scenario:
     """T = start + N frames: `start` frames of history, then frame 0 of the drive and its N - 1 successors.
@@ -108,6 +126,12 @@ class Scenario:
     def frames(self) -> int:
         """N: frames from the start of the drive to its end, both included."""
         return len(self.time_us) - self.start
+
+    @cached_property
+    def briefing(self) -> Briefing:
+        """The scenario without its log, for planners."""
+        pose = self.ego[self.start, : Ego.HEADING + 1].copy()
+        return Briefing(self.token, self.map, self.route, self.goal, pose, self.lights.lane, self.dt)
 
     def validate(self) -> None:
         """Raise ValueError naming the token, the field and the bad value."""

@@ -17,10 +17,10 @@ from radp.road.lane_lines import LANE_POINTS
 from radp.scenario import PACIFICA, Ego, RoadMap, Scenario
 from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects
 from radp.scene.lanes import Lights, choose_lanes, lane_table, light_columns, write_lanes
-from radp.scene.observation import HISTORY, Observation
 from radp.scene.route_lanes import corrected_blocks, route_rows
 from radp.scene.route_line import write_route_line
 from radp.scene.scene import AgentColumn, EgoColumn, FutureColumn, LaneColumn, Scene, StaticColumn
+from radp.sim.observation import HISTORY, Observation
 
 FUTURE = 80  # steps of 0.1 s
 STEP_SECONDS, STEP_TOLERANCE = 0.1, 0.01
@@ -72,11 +72,11 @@ class Moment:
 def build_scenes(observation: Observation, config: SceneConfig = PUBLISHED) -> Scene:
     """B worlds -> Scene of B moments without future."""
     arrays = empty_arrays(len(observation), config)
-    for b, scenario in enumerate(observation.scenarios):
+    for b, briefing in enumerate(observation.briefings):
         pose = np.ascontiguousarray(observation.ego[b, -1, :3])
         light_lanes, light_states = observation.lights(b)
         moment = Moment(
-            road_map=scenario.map,
+            road_map=briefing.map,
             pose=pose,
             states=observation.agents[b],
             valid=observation.agent_valid[b],
@@ -84,7 +84,7 @@ def build_scenes(observation: Observation, config: SceneConfig = PUBLISHED) -> S
             sizes=observation.agent_size[b],
             light_lanes=light_lanes,
             light_states=light_states,
-            route=corrected_blocks(scenario.map, scenario.route, pose),
+            route=corrected_blocks(briefing.map, briefing.route, pose),
         )
         fill(arrays, b, moment, config)
         if config.ego_dynamics:

@@ -40,10 +40,10 @@ from radp.scene.builder import (
     fill,
     to_scene,
 )
-from radp.scene.observation import HISTORY
 from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
 from radp.scene.scene import EgoColumn, Scene
+from radp.sim.observation import HISTORY
 
 FORMAT, VERSION = "radp-log-samples", 1
 MAPS = "maps"

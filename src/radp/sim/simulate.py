@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
 from radp.scenario import Scenario
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import CONTROLLERS, PlanError, Trajectories, states_on_grid, trajectories_from_plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import Planner, start_planner
 from radp.sim.rollout import Rollout, logged_agents
 from radp.sim.world import AgentModel, World
 
@@ -27,14 +27,6 @@ def agent_model(mode: str) -> Callable[[Sequence[Scenario]], AgentModel]:
     from radp.sim.agents.idm import IdmAgents  # compiles kernels that replay does not need
 
     return IdmAgents
-
-
-class Driver(Protocol):
-    """What the closed loop asks of a planner; it may also have `start(scenarios)`, called before a batch's step 0."""
-
-    name: str
-
-    def plan(self, observation: Observation) -> Plan: ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,7 @@ class Options:
 
 
 def simulate(
-    planner: Driver,
+    planner: Planner,
     scenarios: Sequence[Scenario],
     agents: str = "reactive",
     batch: int = 64,
@@ -73,13 +65,13 @@ def simulate(
     return _simulate(planner, scenarios, batch, options)
 
 
-def _simulate(planner: Driver, scenarios: Sequence[Scenario], batch: int, options: Options) -> Iterator[Rollout]:
+def _simulate(planner: Planner, scenarios: Sequence[Scenario], batch: int, options: Options) -> Iterator[Rollout]:
     for first in range(0, len(scenarios), batch):
         group = [scenarios[i] for i in range(first, min(first + batch, len(scenarios)))]
         yield from drive_batch(planner, group, options)
 
 
-def drive_batch(planner: Driver, scenarios: Sequence[Scenario], options: Options) -> list[Rollout]:
+def drive_batch(planner: Planner, scenarios: Sequence[Scenario], options: Options) -> list[Rollout]:
     """Drive scenarios in lock step. What fails outside the planner is traced to its scenario by driving each alone."""
     # Longest first: the worlds still under way are then always a prefix, which a planner sees without copying.
     order = sorted(range(len(scenarios)), key=lambda i: -scenarios[i].frames)
@@ -117,7 +109,7 @@ class _Answer:
 class _Batch:
     """One batch of worlds from start to end."""
 
-    def __init__(self, planner: Driver, scenarios: Sequence[Scenario], options: Options) -> None:
+    def __init__(self, planner: Planner, scenarios: Sequence[Scenario], options: Options) -> None:
         self.planner, self.options = planner, options
         self.world = World(scenarios, agent_model(options.agents), options.seed, options.controller)
         self.records = [_Record(int(samples)) for samples in self.world.samples]
@@ -140,11 +132,10 @@ class _Batch:
 
     def _start(self, rows: np.ndarray) -> None:
         """Tell the planner which scenarios come; scenarios that it cannot start with fail."""
-        start = getattr(self.planner, "start", None)
-        if start is None or not len(rows):
+        if not len(rows):
             return
         try:
-            start(tuple(self.world.scenarios[b] for b in rows))
+            start_planner(self.planner, tuple(self.world.scenarios[b] for b in rows))
         except Exception as error:
             if len(rows) == 1:
                 self._fail(int(rows[0]), _reason(error))

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from radp.scenario import Box, Ego, Scenario, Tracks
-from radp.scene.observation import HISTORY, Observation
 from radp.sim.controller import Trajectories, drive
+from radp.sim.observation import HISTORY, Observation, lights_at
 
 PAST = HISTORY - 1  # samples before the start of a drive
 
@@ -79,9 +79,10 @@ class World:
     def observe(self, rows: np.ndarray | slice = slice(None)) -> Observation:
         """What the worlds `rows` show now; a slice gives views of the world's memory, indices give copies."""
         window = slice(self.step, self.step + HISTORY)
-        chosen = range(len(self.scenarios))[rows] if isinstance(rows, slice) else rows
+        indices = range(len(self.scenarios))[rows] if isinstance(rows, slice) else rows
+        chosen = [self.scenarios[int(i)] for i in indices]
         return Observation(
-            scenarios=tuple(self.scenarios[int(i)] for i in chosen),
+            briefings=tuple(scenario.briefing for scenario in chosen),
             step=self.step,
             time_us=self.time_us[rows, window],
             ego=self.ego[rows, window],
@@ -90,6 +91,7 @@ class World:
             agent_valid=self.agent_valid[rows, window],
             agent_type=self.model.type[rows],
             agent_size=self.model.size[rows],
+            light_state=tuple(lights_at(scenario, self.step) for scenario in chosen),
             seeds=_mix(self._seeds[rows] + np.uint64(self.step)),
         )
 

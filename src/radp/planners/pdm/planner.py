@@ -30,12 +30,12 @@ from radp.planners.pdm.settings import (
     Driver,
     Weights,
 )
-from radp.planners.planner import plan_from_world
 from radp.planners.route import REACH, STEP, RouteLine, Verge, stop_points
 from radp.scenario import Ego
 from radp.scenario.scenario import FIRST_STATIC_TYPE
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import plan_from_world
 
 EGO_VX = int(Ego.VX)
 
@@ -76,7 +76,7 @@ class PDMClosedPlanner:
             np.ascontiguousarray(observation.agent_valid[world, -1]),
             np.ascontiguousarray(observation.agent_size[world]),
             kinds >= FIRST_STATIC_TYPE,
-            way_of(line, self.guides.guide(observation.scenarios[world]).verge(line), observation, world),
+            way_of(line, self.guides.guide(observation.briefings[world]).verge(line), observation, world),
             line.first_end + REACH,
             np.array(self.fractions),
             goals,

@@ -15,9 +15,9 @@ from radp.rules import default_rules, registered_rules
 from radp.scenario import Ego, Tracks
 from radp.scene.agents import NOBODY, nearest_objects, thin_out
 from radp.scene.builder import Moment, ego_state, empty_arrays, fill, to_scene
-from radp.scene.observation import HISTORY
 from radp.scene.route_lanes import corrected_blocks
 from radp.scene.scene import Scene
+from radp.sim.observation import HISTORY
 from radp.sim.rollout import Rollout
 
 

@@ -10,15 +10,17 @@ import torch
 
 from radp.geometry.frames import heading_vector, points_to_frame, pose_frame, rotate_back
 from radp.scenario import Ego, Scenario
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 
 
 @runtime_checkable
 class Planner(Protocol):
     """Plans for B worlds at once: world b's plan may depend on world b alone, never on the rest of the batch.
 
-    A planner may also have `start(scenarios)`, which is called once for each batch before its first step.
+    A planner may also have `start(scenarios)`, which is called once for each batch before its first step. That call is
+    privileged: scenarios hold the whole log. Only planners that replay the log may use what lies ahead in it; any other
+    planner that does cheats.
     """
 
     name: str
@@ -29,7 +31,7 @@ class Planner(Protocol):
 
 
 def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
-    """Tell a planner which scenarios come, if it wants to know."""
+    """Hand a planner the scenarios that come, if it has `start`."""
     start = getattr(planner, "start", None)
     if start is not None:
         start(scenarios)

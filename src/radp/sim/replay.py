@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from radp.scenario import Box, Ego, Scenario
-from radp.scene.observation import HISTORY, Observation
+from radp.sim.observation import HISTORY, Observation, lights_at
 
 
 def observe_logs(scenarios: Sequence[Scenario], step: int = 0, seed: int = 0) -> Observation:
@@ -32,5 +32,6 @@ def observe_logs(scenarios: Sequence[Scenario], step: int = 0, seed: int = 0) ->
         agent_type[b, :count], agent_size[b, :count] = tracks.type, tracks.size
     seeds = np.array([seed + b for b in range(batch)], dtype=np.uint64)
     return Observation(
-        tuple(scenarios), step, time_us, ego, ego_valid, agents, agent_valid, agent_type, agent_size, seeds
-    )
+        tuple(scenario.briefing for scenario in scenarios), step, time_us, ego, ego_valid, agents, agent_valid,
+        agent_type, agent_size, tuple(lights_at(scenario, step) for scenario in scenarios), seeds,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radp.scenario import Scenario
+from radp.scenario import Briefing, Scenario
 
 HISTORY = 21  # samples: 2 s at 10 Hz and the present
 
@@ -15,11 +15,10 @@ HISTORY = 21  # samples: 2 s at 10 Hz and the present
 class Observation:
     """B worlds in lock step, K = 21 samples of history (the last one is now), A = most objects of any world.
 
-    Arrays may be views of the simulator's memory: read them, do not write. `scenarios` gives map, route, goal and
-    lights up to now; its log of the future is for planners that replay the log, nobody else.
+    Arrays may be views of the simulator's memory: read them, do not write. Nothing here tells of the future.
     """
 
-    scenarios: tuple[Scenario, ...]
+    briefings: tuple[Briefing, ...]  # map, route, goal and token of each world, the same objects at every step
     step: int  # samples since the start of the drive, the same for all worlds
     time_us: np.ndarray  # (B, K) int64
     ego: np.ndarray  # (B, K, 11) columns Ego
@@ -28,20 +27,28 @@ class Observation:
     agent_valid: np.ndarray  # (B, K, A) bool
     agent_type: np.ndarray  # (B, A) uint8 ObjectType
     agent_size: np.ndarray  # (B, A, 3) length, width, height
+    light_state: tuple[np.ndarray, ...]  # B rows (C,) uint8 LightState now, in step with `light_lanes` of the briefing
     seeds: np.ndarray  # (B,) uint64: a planner's randomness for this world at this step, whatever the batch
 
     def __len__(self) -> int:
-        return len(self.scenarios)
+        return len(self.briefings)
 
     def select(self, rows: np.ndarray) -> Observation:
         """The worlds `rows` (indices) only."""
         return Observation(
-            tuple(self.scenarios[int(i)] for i in rows), self.step, self.time_us[rows], self.ego[rows],
+            tuple(self.briefings[int(i)] for i in rows), self.step, self.time_us[rows], self.ego[rows],
             self.ego_valid[rows], self.agents[rows], self.agent_valid[rows], self.agent_type[rows],
-            self.agent_size[rows], self.seeds[rows],
+            self.agent_size[rows], tuple(self.light_state[int(i)] for i in rows), self.seeds[rows],
         )  # fmt: skip
 
     def lights(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """World i: lane indices (C,) and LightState (C,) of the lights now."""
-        scenario = self.scenarios[i]
-        return scenario.lights.lane, scenario.lights.state[scenario.start + self.step]
+        return self.briefings[i].light_lanes, self.light_state[i]
+
+
+def lights_at(scenario: Scenario, step: int) -> np.ndarray:
+    """(C,) LightState at a step of the drive, the last known ones after the log's end.
+
+    A copy, since a view would lead to the lights of the future.
+    """
+    return scenario.lights.state[min(scenario.start + step, len(scenario.lights.state) - 1)].copy()

@@ -1,0 +1,1 @@
+"""Intervals, ranks and power: the statistics of every table, defined once."""

@@ -1,0 +1,57 @@
+"""A figure with its interval and its standard error, and how it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from radp.statistics.power import smallest_difference
+
+NONE = "n/a"
+NO_DIFFERENCE = "no difference shown"
+FEWEST = 5  # groups
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95% interval and its standard error over `count` scenarios; NaN when there is none."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+    error: float = np.nan
+    groups: int | None = None  # logs among the scenarios, where several may share one
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether a difference is shown; resamples of fewer than five groups show nothing, however narrow."""
+        groups = self.count if self.groups is None else self.groups
+        return groups >= FEWEST and (self.low > 0 or self.high < 0)
+
+    @property
+    def smallest_difference(self) -> float:
+        """The smallest difference that the data could have shown; NaN where they do not vary."""
+        return smallest_difference(self.error)
+
+    def to_json(self) -> dict[str, float | int | None]:
+        names = ("value", "low", "high", "error", "smallest_difference")
+        known = {name: float(getattr(self, name)) for name in names}
+        return {name: None if np.isnan(v) else v for name, v in known.items()} | {"count": self.count}
+
+
+def interval(estimate: Estimate, digits: int = 3, times: float = 1.0, count: bool = False) -> str:
+    """0.235 [0.213, 0.256], with the number of scenarios if asked for."""
+    if np.isnan(estimate.value):
+        return NONE
+    value, low, high = (f"{times * v:.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]" + (f" (n {estimate.count})" if count else "")
+
+
+def difference(estimate: Estimate, digits: int = 3, times: float = 1.0) -> str:
+    """+1.2 [+0.4, +2.0]; an interval that holds 0 is called what it is."""
+    if np.isnan(estimate.value):
+        return NONE
+    value, low, high = (f"{times * v:+.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]" + ("" if estimate.excludes_zero else f": {NO_DIFFERENCE}")

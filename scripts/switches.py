@@ -19,10 +19,11 @@ from typing import Any
 import torch
 import tyro
 
-from radp.evaluation.planners import COLUMNS, Row, cell, change, compare
+from radp.evaluation.planners import COLUMNS, Row, compare
 from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.planners.diffusion import scene_config
 from radp.runs.folder import RunFolder
+from radp.statistics.estimate import difference, interval
 from radp.training.base import BaseConfig, train_base
 from radp.training.data import open_samples
 from radp.training.loop import LoopConfig
@@ -123,9 +124,12 @@ def report(rows: Sequence[Row], work: Path, loop: LoopConfig) -> list[str]:
     lines += [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for row in rows:
         minutes = json.loads((work / "runs" / row.planner / "minutes.json").read_text())
-        values = [cell(row.estimate("score")), *(f"{100 * row.estimate(name).value:.1f}" for name in SHOWN[1:])]
-        difference = "" if row is rows[0] else change(row.difference(rows[0], "score"))
-        cells = (row.planner, VARIANTS[row.planner].what, f"{minutes:.1f}", *values, difference)
+        values = [
+            interval(row.estimate("score"), 1, 100),
+            *(f"{100 * row.estimate(name).value:.1f}" for name in SHOWN[1:]),
+        ]
+        change = "" if row is rows[0] else difference(row.difference(rows[0], "score"), 1, 100)
+        cells = (row.planner, VARIANTS[row.planner].what, f"{minutes:.1f}", *values, change)
         lines.append(f"| {' | '.join(cells)} |")
     recipe = f"{loop.steps:,} steps, batch {loop.batch}, rate {loop.lr:g}, {loop.warmup} steps of warm-up, one seed."
     drives = f"{len(rows[0].values['score'])} reactive drives of {rows[0].split}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from sklearn.metrics import average_precision_score
 from radp.evaluation.alignment import align, cross_table, measure, risks
 from radp.evaluation.drives import Drives, stack
 from radp.evaluation.endpoints import ENDPOINTS, Endpoint
-from radp.evaluation.intervals import macro_of, means_of, resample_means
 from radp.report.alignment_tables import alignment_json, alignment_table, cross_as_table, rival_table
 
 RULES = ("collision", "lane", "speed", "kinematics", "comfort", "goal")
@@ -107,13 +107,16 @@ def test_the_cross_table_finds_the_matched_pressure():
     assert cross.rho[lane][2].low > 0 and cross.lead[2].value > 0
 
 
-def test_a_resample_is_a_mean_of_drawn_scenarios():
-    values = np.array([[1.0, np.nan, 3.0], [np.nan] * 3])
-    means = resample_means(values, resamples=2000)
-    assert set(np.round(means[~np.isnan(means[:, 0]), 0], 6)) <= {1.0, 1.666667, 2.0, 2.333333, 3.0}
-    assert 0.01 < np.isnan(means[:, 0]).mean() < 0.08  # (1/3)^3 of the draws hold only the missing one
-    assert np.isnan(means[:, 1]).all() and means_of(values)[1].count == 0
-    assert means_of(values)[0].value == 2.0 and macro_of(values).value == 2.0
+def test_egos_of_one_log_are_drawn_together():
+    drives = made_drives(12)
+    shared = replace(drives, tokens=tuple(f"{i // 3}:{i}" for i in range(12)))
+    alone, together = (align(d, resamples=200) for d in (drives, shared))
+    for name in ("rho", "auprc"):
+        a, b = alone.macro["head"][name], together.macro["head"][name]
+        assert a.value == b.value and (a.count, a.groups) == (12, 12) and (b.count, b.groups) == (12, 4)
+        assert (a.low, a.high) != (b.low, b.high)
+    assert alone.less_teacher["head"]["rho"].excludes_zero
+    assert not together.less_teacher["head"]["rho"].excludes_zero  # four logs show nothing
 
 
 def test_tables_say_everything():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from radp.evaluation.fidelity import Frames, fidelity, fidelity_table, frames_of
-from radp.evaluation.resampled_ranks import resampled_spearman
 from radp.runs.errors import BadInput
 from radp.sim.rollout import Rollout, logged_agents
 from tests.small_scenarios import small_scenario
@@ -22,7 +23,7 @@ def random_frames(seed: int = 0, scenarios: int = 7) -> Frames:
     exact = draw.exponential(size=(len(scenario), 3)).round(2)
     exact[:, 0] *= draw.random(len(exact)) < 0.3
     told = np.maximum(exact + draw.normal(0, 0.4, exact.shape), 0).round(2)
-    return Frames(RULES, told, exact, scenario)
+    return Frames(RULES, told, exact, scenario, tuple(map(str, range(scenarios))))
 
 
 def test_values_are_those_of_scipy_and_of_plain_means():
@@ -38,30 +39,34 @@ def test_values_are_those_of_scipy_and_of_plain_means():
     assert all(e.low <= e.value <= e.high for e in (found.macro_spearman, found.macro_mae, found.top1))
 
 
-def test_a_resample_is_scipy_on_repeated_frames():
-    frames = random_frames(3)
-    counts = np.random.default_rng(1).multinomial(7, np.full(7, 1 / 7), size=20)
-    got = resampled_spearman(frames.told, frames.exact, frames.scenario, counts)
-    for row, drawn in zip(got, counts):
-        rows = np.concatenate([np.flatnonzero(frames.scenario == s) for s in range(7) for _ in range(drawn[s])])
-        expected = [spearmanr(frames.told[rows, i], frames.exact[rows, i]).statistic for i in range(3)]
-        np.testing.assert_allclose(row, expected, atol=1e-12)
-
-
 def test_intervals_are_percentiles_over_whole_scenarios():
     frames = random_frames(5)
     found = fidelity(frames, resamples=400)
     draw, means = np.random.default_rng([0, 7]), []
     errors = np.abs(frames.told - frames.exact).mean(1)
-    for drawn in draw.multinomial(7, np.full(7, 1 / 7), size=400):
-        rows = np.concatenate([np.flatnonzero(frames.scenario == s) for s in range(7) for _ in range(drawn[s])])
+    for drawn in draw.integers(0, 7, (400, 7)):
+        rows = np.concatenate([np.flatnonzero(frames.scenario == s) for s in drawn])
         means.append(errors[rows].mean())
     assert (found.macro_mae.low, found.macro_mae.high) == pytest.approx(tuple(np.percentile(means, (2.5, 97.5))))
 
 
+def test_egos_of_one_log_are_drawn_together():
+    frames = random_frames(6)
+    once = fidelity(frames, resamples=400)
+    copied = Frames(
+        RULES, *(np.tile(values, (2, 1)) for values in (frames.told, frames.exact)),
+        np.concatenate((frames.scenario, frames.scenario + 7)), frames.logs * 2,
+    )  # fmt: skip
+    twice = fidelity(copied, resamples=400)  # as one scenario each they would seem to be twice as many
+    for name in ("macro_spearman", "macro_mae", "top1"):
+        a, b = getattr(once, name), getattr(twice, name)
+        assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), abs=1e-12)
+        assert (a.count, b.count, b.groups) == (7, 14, 7)
+
+
 def test_a_constant_rule_has_no_rank_and_is_left_out_of_the_macro():
     frames = random_frames()
-    flat = Frames(RULES, frames.told, np.where([True, True, False], frames.exact, 0.0), frames.scenario)
+    flat = replace(frames, exact=np.where([True, True, False], frames.exact, 0.0))
     found = fidelity(flat, resamples=20)
     assert np.isnan(found.spearman[2].value)
     assert found.macro_spearman.value == pytest.approx(np.mean([e.value for e in found.spearman[:2]]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from radp.attribution.online import RULE_SCENES
 from radp.evaluation.verdicts import HEADER, agreement, agreements, costs_and_verdicts
@@ -28,6 +29,7 @@ def test_order_and_agreement_by_loop():
     best = max(float(((cost >= cut) == broken).mean()) for cut in [*cost, np.inf])
     found = agreement("x", cost, broken)
     assert found.order == pytest.approx(np.mean(pairs)) and found.best == pytest.approx(best)
+    assert found.order == pytest.approx(roc_auc_score(broken, cost), abs=1e-12)
     assert found.broken == pytest.approx(broken.mean())
     assert np.isnan(agreement("x", cost, np.zeros(60, bool)).order)
 

@@ -1,4 +1,4 @@
-"""The summary: means, counts and bootstrap intervals against references."""
+"""The summary: means, counts and intervals."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap
 
 from radp.metrics.score import METRICS
-from radp.metrics.summary import bootstrap_interval, summarise, summary_text
+from radp.metrics.summary import summarise, summary_text
+from radp.statistics.bootstrap import mean_of
 from radp.version import __version__
 
 
@@ -42,45 +42,26 @@ def test_means_counts_and_kinds() -> None:
     assert "planner raised ValueError" in summary_text(summary)
 
 
-def test_interval_equals_scipy_within_chance() -> None:
-    values = np.random.default_rng(1).beta(4.0, 1.0, size=(200, 1))
-    low, high = bootstrap_interval(values)
-    expected = bootstrap(
-        (values[:, 0],), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(2)
-    ).confidence_interval
-    assert low[0] == pytest.approx(expected.low, abs=2e-3)
-    assert high[0] == pytest.approx(expected.high, abs=2e-3)
+def test_intervals_are_those_of_every_table() -> None:
+    draw = np.random.default_rng(1)
+    cards = [card(f"{i:03d}", "left", value) for i, value in enumerate(draw.random(60))]
+    expected = mean_of(np.array([c["score"] for c in cards]))
+    for order in (cards, cards[::-1]):  # whatever order drives come in
+        summary = summarise(order)
+        assert (summary["score"]["low"], summary["score"]["high"]) == pytest.approx((expected.low, expected.high))
+        assert summary["bootstrap"]["over"] == "scenarios"
+    assert "95% intervals over scenarios" in summary_text(summary)
 
 
-def test_interval_is_repeatable_and_knows_missing_values() -> None:
-    random = np.random.default_rng(5)
-    values = random.random((50, 3))
-    values[random.random((50, 3)) < 0.3] = np.nan
-    values[:, 2] = np.nan
-    first, second = bootstrap_interval(values), bootstrap_interval(values)
-    np.testing.assert_array_equal(first, second)
-    means = np.nanmean(values[:, :2], axis=0)
-    assert (first[0][:2] < means).all()
-    assert (first[1][:2] > means).all()
-    assert np.isnan(first[0][2])
-    assert not np.array_equal(bootstrap_interval(values, seed=1)[0], first[0], equal_nan=True)
-
-
-def test_order_of_other_columns_does_not_matter() -> None:
-    """All columns share the draws, so a column's interval does not depend on its neighbours."""
-    values = np.random.default_rng(6).random((40, 2))
-    both, alone = bootstrap_interval(values), bootstrap_interval(values[:, :1])
-    np.testing.assert_allclose([both[0][0], both[1][0]], [alone[0][0], alone[1][0]], atol=1e-12)
-
-
-def test_coverage_of_the_true_mean() -> None:
-    """About 95 of 100 intervals hold the true mean (binomial: fewer than 85 has a chance below 1e-4)."""
-    random = np.random.default_rng(7)
-    held = 0
-    for _ in range(100):
-        low, high = bootstrap_interval(random.random((60, 1)), resamples=1000)
-        held += low[0] <= 0.5 <= high[0]
-    assert held >= 85
+def test_egos_of_one_log_are_drawn_together() -> None:
+    draw = np.random.default_rng(2)
+    cards = [card(f"{i // 10}:{i}", "left", value) for i, value in enumerate(np.repeat(draw.random(30), 10))]
+    summary = summarise(cards)
+    expected = mean_of(np.array([c["score"] for c in cards]), groups=[c["token"].split(":")[0] for c in cards])
+    alone = mean_of(np.array([c["score"] for c in cards]))
+    width = summary["score"]["high"] - summary["score"]["low"]
+    assert summary["bootstrap"]["over"] == "logs" and "intervals over logs" in summary_text(summary)
+    assert width == pytest.approx(expected.high - expected.low, rel=0.1) and width > 2 * (alone.high - alone.low)
 
 
 def test_one_drive_and_none() -> None:

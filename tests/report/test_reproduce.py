@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from radp.commands.cli import main
-from radp.evaluation.intervals import Estimate
 from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
 from radp.report.document import Section, write_report
@@ -21,10 +20,11 @@ from radp.report.result_tables import (
     overview_table,
     performance_table,
 )
-from radp.report.table import Table, difference, interval, percent
+from radp.report.table import Table, percent
 from radp.runs.errors import BadInput
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.sources.synthetic import make_scenario
+from radp.statistics.estimate import Estimate
 
 
 def row(planner: str, level: float, agents: str = "reactive", split: str = "sumo14-val") -> Row:
@@ -32,12 +32,7 @@ def row(planner: str, level: float, agents: str = "reactive", split: str = "sumo
     return Row(split, agents, planner, dict.fromkeys(COLUMNS, level + draw))
 
 
-def test_figures_are_written_with_their_intervals():
-    assert interval(Estimate(0.5, 0.25, 0.75, 4), 2, count=True) == "0.50 [0.25, 0.75] (n 4)"
-    assert difference(Estimate(0.1, 0.05, 0.2, 5), 2) == "+0.10 [+0.05, +0.20]"
-    assert difference(Estimate(0.1, 0.1, 0.1, 1), 2).endswith(": no difference shown")  # one scenario shows nothing
-    assert difference(Estimate(0.1, -0.05, 0.2, 4), 2).endswith(": no difference shown")
-    assert interval(Estimate(np.nan, np.nan, np.nan, 0)) == "n/a"
+def test_small_shares_keep_their_digits():
     assert percent(0.00013) == "0.013%" and percent(0.4931) == "49.31%"
 
 

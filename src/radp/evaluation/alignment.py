@@ -9,10 +9,12 @@ import numpy as np
 from numba import njit
 
 from radp.evaluation.drives import Drives
-from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, RESAMPLES, TOP_SHARE, Endpoint
-from radp.evaluation.intervals import Estimate, estimate, macro_estimate, means_of, resample_means
+from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, TOP_SHARE, Endpoint
 from radp.evaluation.risk import future_risk
-from radp.evaluation.series import average_precision, correlation, lift, ranks
+from radp.evaluation.series import average_precision, lift
+from radp.statistics.bootstrap import RESAMPLES, known_mean, macro_estimate, mean_estimate, means_of, resample_means
+from radp.statistics.estimate import Estimate
+from radp.statistics.ranks import correlation, deviations, ranks, spearman
 
 SHUFFLES = 20  # permutations averaged into the shuffled control of each scenario
 
@@ -77,7 +79,7 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
         for e in ENDPOINTS
     }
     values = np.stack([getattr(rows, name) for rows in measured.values() for name in STATISTICS])
-    means = resample_means(values, seed, resamples)
+    means = resample_means(values, seed, resamples, drives.logs)
     place = {
         (*key, name): i * len(STATISTICS) + k for i, key in enumerate(measured) for k, name in enumerate(STATISTICS)
     }
@@ -88,15 +90,13 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
         told = {}
         for name in STATISTICS:
             i = place[endpoint.name, source, name]
-            told[name] = estimate(values[i], means[:, i])
+            told[name] = mean_estimate(values[i], means[:, i], drives.logs)
         return Alignment(endpoint, source, float(event.sum() / max(1, valid.sum())), int(valid.sum()), **told)
 
     where = {(s, n): [place[e.name, s, n] for e in ENDPOINTS] for s in drives.scores for n in STATISTICS}
-    macro = {
-        s: {n: macro_estimate(values[where[s, n]], means[:, where[s, n]]) for n in STATISTICS} for s in drives.scores
-    }
+    macro = {s: {n: _macro(values, means, drives.logs, where[s, n]) for n in STATISTICS} for s in drives.scores}
     less_teacher = {
-        s: {n: _difference(values, means, where[s, n], where["teacher", n]) for n in STATISTICS}
+        s: {n: _macro(values, means, drives.logs, where[s, n], where["teacher", n]) for n in STATISTICS}
         for s in drives.scores
         if s != "teacher" and "teacher" in drives.scores
     }
@@ -104,17 +104,22 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
     return Aligned(len(drives.tokens), rows, macro, less_teacher)
 
 
-def _difference(values: np.ndarray, means: np.ndarray, ours: Sequence[int], theirs: Sequence[int]) -> Estimate:
-    """Macro of ours minus macro of theirs over the endpoints that both have, from the same draws."""
-    both = [(a, b) for a, b in zip(ours, theirs) if not (np.isnan(values[a]).all() or np.isnan(values[b]).all())]
-    if not both:
-        return Estimate(np.nan, np.nan, np.nan, 0)
-    a, b = np.array(both).T
-    value = float(np.mean(np.nanmean(values[a], axis=1) - np.nanmean(values[b], axis=1)))
-    drawn = means[:, a] - means[:, b]
-    drawn = np.nanmean(drawn[~np.isnan(drawn).all(1)], axis=1)
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return Estimate(value, float(low), float(high), int((~np.isnan(values[a])).any(0).sum()))
+def _macro(
+    values: np.ndarray,
+    means: np.ndarray,
+    logs: Sequence[str],
+    ours: Sequence[int],
+    theirs: Sequence[int] | None = None,
+) -> Estimate:
+    """Mean over the endpoints of ours, or of ours minus theirs over the endpoints that both have, from the same draws.
+
+    values (K, N) and their resampled means (R, K); ours and theirs are rows of them.
+    """
+    centre, drawn = known_mean(values[ours]), means[:, ours]
+    if theirs is not None:
+        centre, drawn = centre - known_mean(values[theirs]), drawn - means[:, theirs]
+    known = ~np.isnan(values[ours][~np.isnan(centre)]).all(0)
+    return macro_estimate(centre, drawn, int(known.sum()), len({log for log, k in zip(logs, known) if k}))
 
 
 def measure(score: np.ndarray, risk: np.ndarray, endpoint: Endpoint, seed: int = 0) -> Rows:
@@ -143,9 +148,7 @@ def shuffled_correlation(a: np.ndarray, b: np.ndarray, valid: np.ndarray, seed: 
 
     A permutation changes neither mean nor spread, so only the products are summed anew.
     """
-    count = np.maximum(valid.sum(1, keepdims=True), 1)
-    da = np.where(valid, a - (a * valid).sum(1, keepdims=True) / count, 0.0)
-    db = np.where(valid, b - (b * valid).sum(1, keepdims=True) / count, 0.0)
+    da, db = deviations(a, valid), deviations(b, valid)
     scale = np.sqrt((da**2).sum(1) * (db**2).sum(1))
     order = np.argsort(~valid, axis=1, kind="stable")  # valid frames first
     da, db = np.take_along_axis(da, order, 1), np.take_along_axis(db, order, 1)
@@ -187,7 +190,7 @@ def cross_table(drives: Drives, source: str, seed: int = 0, resamples: int = RES
     values = np.stack(
         [temporal_spearman(drives.channel(source, rule), found[e.name]) for rule in drives.rules for e in ENDPOINTS]
     ).reshape(count, len(ENDPOINTS), -1)
-    told = means_of(values.reshape(count * len(ENDPOINTS), -1), seed, resamples)
+    told = means_of(values.reshape(count * len(ENDPOINTS), -1), seed, resamples, drives.logs)
     table = tuple(tuple(told[i * len(ENDPOINTS) : (i + 1) * len(ENDPOINTS)]) for i in range(count))
     centre = np.array([[cell.value for cell in row] for row in table])
     best, ahead = [], []
@@ -197,11 +200,12 @@ def cross_table(drives: Drives, source: str, seed: int = 0, resamples: int = RES
         best.append(drives.rules[int(column.argmax())] if np.isfinite(column).any() else "none")
         column[mine] = -np.inf
         ahead.append(values[mine, j] - values[int(column.argmax()), j])
-    return CrossTable(source, drives.rules, table, tuple(best), tuple(means_of(np.stack(ahead), seed, resamples)))
+    lead = means_of(np.stack(ahead), seed, resamples, drives.logs)
+    return CrossTable(source, drives.rules, table, tuple(best), tuple(lead))
 
 
 def temporal_spearman(score: np.ndarray, risk: np.ndarray) -> np.ndarray:
     """(N, T), NaN where a frame does not count -> (N,); NaN with fewer than 20 valid frames or a constant series."""
     valid = ~np.isnan(risk) & ~np.isnan(score)
     risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0)
-    return _enough(correlation(ranks(score, valid), ranks(risk, valid), valid), valid)
+    return _enough(spearman(score, risk, valid), valid)

@@ -19,6 +19,7 @@ from radp.metrics.ttc import ttc_series
 from radp.runs import Progress
 from radp.runs.errors import BadInput
 from radp.scenario import Ego
+from radp.scenario.parts import log_of
 from radp.sim.rollout import Rollout
 
 PRESSURES = ("teacher", "head")
@@ -40,6 +41,11 @@ class Drives:
     lengths: np.ndarray  # (N,) samples
     scores: Mapping[str, np.ndarray]
     severity: Mapping[str, np.ndarray]
+
+    @property
+    def logs(self) -> list[str]:
+        """(N,) the log of each drive: drives of one log are not independent."""
+        return [log_of(token) for token in self.tokens]
 
     def channel(self, source: str, rule: str) -> np.ndarray:
         """(N, T) scores of one rule."""

@@ -30,4 +30,3 @@ ENDPOINTS = (
 MIN_WINDOW_LEFT = 0.5  # share of a window that must remain before the drive ends
 MIN_FRAMES = 20  # valid frames for a correlation
 TOP_SHARE = 0.10  # of the frames, for the lift
-RESAMPLES = 10_000

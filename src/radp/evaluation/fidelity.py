@@ -1,7 +1,7 @@
 """Fidelity of the head: what the planner tells about its plans against the exact teacher, on the same frames.
 
-All frames of a split count alike (appendix, equations of head-teacher fidelity); intervals resample whole scenarios
-with all their frames, and rank every resample anew.
+All frames of a split count alike (appendix, equations of head-teacher fidelity); intervals resample whole logs with
+all their frames, and rank every resample anew.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.closed_loop import run_simulation
-from radp.evaluation.intervals import RESAMPLES, Estimate
-from radp.evaluation.resampled_ranks import resampled_spearman
 from radp.runs.errors import BadInput
+from radp.scenario.parts import log_of
 from radp.sim.rollout import Rollout
-
-TAILS = (2.5, 97.5)  # percent
-_CHUNK = 250  # resamples at once
+from radp.statistics.bootstrap import RESAMPLES, draws, estimate_of, macro_estimate
+from radp.statistics.estimate import Estimate, interval
+from radp.statistics.groups import members
+from radp.statistics.ranks import resampled_spearman
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,7 @@ class Frames:
     told: np.ndarray
     exact: np.ndarray
     scenario: np.ndarray
-
-    @property
-    def scenarios(self) -> int:
-        return int(self.scenario.max()) + 1 if len(self.scenario) else 0
+    logs: tuple[str, ...]  # (S,) the log of each scenario
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,7 @@ def frames_of(rollouts: Iterable[Rollout]) -> Frames:
     told: list[np.ndarray] = []
     exact: list[np.ndarray] = []
     scenario: list[np.ndarray] = []
+    logs: list[str] = []
     names: list[tuple[str, ...]] = []
     for rollout in rollouts:
         if rollout.pressures is None or rollout.exact_pressures is None:
@@ -74,39 +72,40 @@ def frames_of(rollouts: Iterable[Rollout]) -> Frames:
         told.append(rollout.pressures)
         exact.append(rollout.exact_pressures)
         scenario.append(np.full(len(rollout.pressures), len(scenario)))
+        logs.append(log_of(rollout.scenario.token))
         names.append(rollout.rules)
     if not told or len(set(names)) > 1:
         raise BadInput("no drives with pressures" if not told else f"drives tell different rules: {set(names)}")
     both = np.concatenate(told).astype(np.float64), np.concatenate(exact).astype(np.float64)
     known = np.atleast_1d(np.isfinite(both[0]).all(0))  # rules that the head knows
     rules = tuple(rule for rule, k in zip(names[0], known) if k)
-    return Frames(rules, both[0][:, known], both[1][:, known], np.concatenate(scenario))
+    return Frames(rules, both[0][:, known], both[1][:, known], np.concatenate(scenario), tuple(logs))
 
 
 def fidelity(frames: Frames, split: str = "", seed: int = 0, resamples: int = RESAMPLES) -> Fidelity:
     """Per-rule and macro Spearman, mean absolute error and Top-1 with 95% intervals over scenarios."""
-    count, size = frames.scenarios, len(frames.told)
+    count, size, log = len(frames.logs), len(frames.told), members(frames.logs, len(frames.logs))[frames.scenario]
+    groups = int(log.max()) + 1
     errors = np.abs(frames.told - frames.exact)
     same = frames.told.argmax(1) == frames.exact.argmax(1)
-    sums = np.stack([np.bincount(frames.scenario, column, count) for column in (*errors.T, same, np.ones(size))], 1)
-    ratios, ranks = [], []
-    for counts in _draws(count, seed, resamples):
-        drawn = counts @ sums
-        ratios.append(drawn[:, :-1] / drawn[:, -1:])
-        ranks.append(resampled_spearman(frames.told, frames.exact, frames.scenario, counts))
-    once = np.ones((1, count))
-    rho = resampled_spearman(frames.told, frames.exact, frames.scenario, once)[0]
-    drawn_rho, drawn = np.concatenate(ranks), np.concatenate(ratios)
+    sums = np.stack([np.bincount(log, column, groups) for column in (*errors.T, same, np.ones(size))], 1)
+    ratios, ranked = [], []
+    for counts in draws(groups, seed, resamples):
+        total = counts @ sums
+        ratios.append(total[:, :-1] / total[:, -1:])
+        ranked.append(resampled_spearman(frames.told, frames.exact, log, counts))
+    rho = resampled_spearman(frames.told, frames.exact, log, np.ones((1, groups)))[0]
+    drawn_rho, drawn = np.concatenate(ranked), np.concatenate(ratios)
     mae = errors.mean(0)
     return Fidelity(
         split=split,
         rules=frames.rules,
         frames=size,
-        spearman=tuple(_estimate(value, d, count) for value, d in zip(rho, drawn_rho.T)),
-        mae=tuple(_estimate(value, d, count) for value, d in zip(mae, drawn.T)),
-        macro_spearman=_estimate(_known_mean(rho[None])[0], _known_mean(drawn_rho), count),
-        macro_mae=_estimate(mae.mean(), drawn[:, :-1].mean(1), count),
-        top1=_estimate(same.mean(), drawn[:, -1], count),
+        spearman=tuple(estimate_of(value, d, count, groups) for value, d in zip(rho, drawn_rho.T)),
+        mae=tuple(estimate_of(value, d, count, groups) for value, d in zip(mae, drawn.T)),
+        macro_spearman=macro_estimate(rho, drawn_rho, count, groups),
+        macro_mae=macro_estimate(mae, drawn[:, :-1], count, groups),
+        top1=estimate_of(same.mean(), drawn[:, -1], count, groups),
     )
 
 
@@ -134,40 +133,10 @@ def fidelity_table(found: Sequence[Fidelity]) -> str:
     """Markdown: the whole by split, then each rule by split; 95% intervals in brackets."""
     lines = ["| split | frames | macro Spearman | MAE | Top-1 [%] |", "|---|---|---|---|---|"]
     for one in found:
-        cells = [_cell(one.macro_spearman), _cell(one.macro_mae), _cell(one.top1, 100.0, 1)]
+        cells = [interval(one.macro_spearman), interval(one.macro_mae), interval(one.top1, 1, 100)]
         lines.append(f"| {one.split} | {one.frames} | {' | '.join(cells)} |")
     lines += ["", "| split | rule | Spearman | MAE |", "|---|---|---|---|"]
     for one in found:
         for rule, rho, mae in zip(one.rules, one.spearman, one.mae):
-            lines.append(f"| {one.split} | {rule} | {_cell(rho)} | {_cell(mae)} |")
+            lines.append(f"| {one.split} | {rule} | {interval(rho)} | {interval(mae)} |")
     return "\n".join(lines)
-
-
-def _draws(scenarios: int, seed: int, resamples: int) -> Iterable[np.ndarray]:
-    """How often each scenario is drawn, (chunk, S) at a time."""
-    draw = np.random.default_rng([seed, scenarios])
-    for first in range(0, resamples, _CHUNK):
-        size = min(_CHUNK, resamples - first)
-        yield draw.multinomial(scenarios, np.full(scenarios, 1 / scenarios), size=size).astype(np.float64)
-
-
-def _known_mean(rho: np.ndarray) -> np.ndarray:
-    """(R, M) -> (R,) mean over the rules that have a value; NaN where none has."""
-    known = ~np.isnan(rho)
-    total = np.where(known, rho, 0.0).sum(1)
-    return np.divide(total, known.sum(1), out=np.full(len(rho), np.nan), where=known.any(1))
-
-
-def _estimate(value: float, drawn: np.ndarray, count: int) -> Estimate:
-    drawn = drawn[~np.isnan(drawn)]
-    if not len(drawn) or np.isnan(value):
-        return Estimate(np.nan, np.nan, np.nan, count)
-    low, high = np.percentile(drawn, TAILS)
-    return Estimate(float(value), float(low), float(high), count)
-
-
-def _cell(estimate: Estimate, times: float = 1.0, digits: int = 3) -> str:
-    if np.isnan(estimate.value):
-        return "n/a"
-    value, low, high = (f"{times * v:.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"

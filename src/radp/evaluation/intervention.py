@@ -18,7 +18,6 @@ from radp.evaluation.alignment import risks
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import Drives, read_drives, stack
 from radp.evaluation.endpoints import ENDPOINTS
-from radp.evaluation.intervals import Estimate, means_of
 from radp.evaluation.risk import severities
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
@@ -27,6 +26,8 @@ from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import drive_batch
+from radp.statistics.bootstrap import known_mean, means_of
+from radp.statistics.estimate import Estimate
 
 COMMAND = "evaluate intervention"
 STEP = 0.3  # m that a plan is moved at most
@@ -176,8 +177,8 @@ def compare(plain: Drives, trial: Trial, nudged: Drives) -> Intervention:
     for endpoint in ENDPOINTS:
         a, b = before[endpoint.name][:, :width], after[endpoint.name][:, :width]
         for x, y in ((a, b), (event_of(a, endpoint.threshold), event_of(b, endpoint.threshold))):
-            rows.append(_mean_where(y - x, mask & ~np.isnan(x) & ~np.isnan(y)))
-    told = means_of(np.stack(rows))
+            rows.append(known_mean(np.where(mask, y - x, np.nan)))
+    told = means_of(np.stack(rows), groups=nudged.logs)
     rule, threshold = trial.nudge.rule, trial.nudge.threshold
     change, events = tuple(told[::2]), tuple(told[1::2])
     return Intervention(rule, trial.sign, threshold, len(trial.chosen), int(mask.sum()), change, events)
@@ -186,9 +187,3 @@ def compare(plain: Drives, trial: Trial, nudged: Drives) -> Intervention:
 def event_of(risk: np.ndarray, threshold: float) -> np.ndarray:
     """1 and 0, NaN where the risk is not known."""
     return np.where(np.isnan(risk), np.nan, (risk > threshold).astype(np.float64))
-
-
-def _mean_where(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """(N, T) -> (N,) mean over the mask, NaN where it is empty."""
-    count = mask.sum(1)
-    return np.divide(np.where(mask, values, 0.0).sum(1), count, out=np.full(len(values), np.nan), where=count > 0)

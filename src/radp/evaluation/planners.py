@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
-from radp.evaluation.intervals import Estimate, mean_of, paired_difference
 from radp.metrics.score import METRICS
 from radp.scenario.parts import log_of
+from radp.statistics.bootstrap import mean_of, paired_difference
+from radp.statistics.estimate import Estimate, difference, interval
 
 COLUMNS = {
     "score": "Score",
@@ -76,11 +77,6 @@ def compare(
     return rows
 
 
-def read_values(run: Path) -> dict[str, np.ndarray]:
-    """Score and metrics (N,) of a run, sorted by token; NaN where a drive has no value."""
-    return values_of(read_cards(run))
-
-
 def read_cards(run: Path) -> list[dict[str, Any]]:
     """The score cards of a run, sorted by token."""
     return sorted((json.loads(line) for line in (run / CARDS).read_text().splitlines()), key=lambda c: c["token"])
@@ -101,11 +97,11 @@ def table(rows: Sequence[Row], base: str | None = None) -> str:
         f"|---|---|---|{'---|' * len(COLUMNS)}",
     ]
     for row in rows:
-        cells = [cell(row.estimate(metric)) for metric in COLUMNS]
+        cells = [interval(row.estimate(metric), 1, 100) for metric in COLUMNS]
         lines.append(f"| {row.split} | {row.agents} | {row.planner} | {' | '.join(cells)} |")
         same = [r for r in rows if (r.split, r.agents, r.planner) == (row.split, row.agents, base)]
         if same and row.planner != base:
-            changes = [change(row.difference(same[0], metric)) for metric in COLUMNS]
+            changes = [difference(row.difference(same[0], metric), 1, 100) for metric in COLUMNS]
             lines.append(f"| | | difference to {base} | {' | '.join(changes)} |")
     return "\n".join(lines)
 
@@ -121,16 +117,3 @@ def footnote(rows: Sequence[Row]) -> str:
             of_logs = "" if logs == len(row.logs) else f" of {logs} logs, which are resampled whole"
             notes[row.split] = f"{row.split}: {len(row.logs)} drives{of_logs}, each {long} long."
     return "\n".join(notes.values())
-
-
-def cell(estimate: Estimate) -> str:
-    if np.isnan(estimate.value):
-        return "n/a"
-    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
-def change(estimate: Estimate) -> str:
-    if np.isnan(estimate.value):
-        return "n/a"
-    note = "" if estimate.excludes_zero else " (no difference shown)"
-    return f"{100 * estimate.value:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]{note}"

@@ -10,6 +10,7 @@ import torch
 
 from radp.rules import Rule, RuleContext, default_rules, rule_costs
 from radp.scene.scene import Scene
+from radp.statistics.ranks import ranks
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,8 @@ def agreement(name: str, cost: np.ndarray, broken: np.ndarray) -> Agreement:
     order = np.argsort(cost, kind="stable")
     cost, broken = cost[order], broken[order]
     count, bad = len(cost), int(broken.sum())
-    first = np.searchsorted(cost, cost, "left")
-    ranks = (first + np.searchsorted(cost, cost, "right") + 1) / 2
     both = 0 < bad < count
-    area = (ranks[broken].sum() - bad * (bad + 1) / 2) / (bad * (count - bad)) if both else np.nan
+    area = (ranks(cost)[broken].sum() - bad * (bad + 1) / 2) / (bad * (count - bad)) if both else np.nan
     cuts = np.append(
         np.flatnonzero(np.append(True, cost[1:] != cost[:-1])), count
     )  # plans from here on count as broken

@@ -9,8 +9,10 @@ import numpy as np
 from radp.evaluation.alignment import Aligned, CrossTable, align, cross_table
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import PRESSURES, RIVALS, read_drives
-from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, MIN_WINDOW_LEFT, RESAMPLES, TOP_SHARE
-from radp.report.table import NONE, Table, difference, interval, number, percent
+from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, MIN_WINDOW_LEFT, TOP_SHARE
+from radp.report.table import Table, number, percent
+from radp.statistics.bootstrap import RESAMPLES
+from radp.statistics.estimate import NONE, difference, interval
 
 TITLES = {
     "collision": "Physical collision",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.intervention import HIGH, Intervention
 from radp.report.alignment_tables import TITLES
-from radp.report.table import Table, difference
+from radp.report.table import Table
+from radp.statistics.estimate import difference
 
 
 def intervention_table(found: Sequence[Intervention], step: float, where: str) -> Table:

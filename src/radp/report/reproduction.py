@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
-from radp.evaluation.planners import Row, read_values
+from radp.evaluation.planners import Row
 from radp.runs import RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.runs.progress import clock
@@ -116,7 +116,7 @@ class Reproduction:
         wanted = [Path(split).name for split in splits or self.setup.splits]
         names = [Path(planner).name for planner in planners]
         return [
-            Row(split, agents, name, read_values(self.runs[split, agents, name].folder.path))
+            Row.read(self.runs[split, agents, name].folder.path, split, agents, name)
             for split in wanted
             for name in names
             if (split, agents, name) in self.runs

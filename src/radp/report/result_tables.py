@@ -10,11 +10,11 @@ import numpy as np
 from radp.evaluation.alignment import Aligned
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.fidelity import Fidelity
-from radp.evaluation.intervals import NO_DIFFERENCE, Estimate
 from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
 from radp.report.alignment_tables import CHANCE, ELIGIBLE, TITLES
-from radp.report.table import NONE, Table, difference, interval, percent
+from radp.report.table import Table, percent
+from radp.statistics.estimate import NO_DIFFERENCE, NONE, Estimate, difference, interval
 
 BESIDE = "Theirs: nuPlan, full-size models, as printed in the paper. Directions are comparable, levels are not."
 PAIRED = "Differences are paired by scenario; 95% intervals over scenarios (10,000 resamples), x100."

@@ -1,4 +1,4 @@
-"""One kind of table for screen, Markdown and HTML, and how figures are written in it."""
+"""One kind of table for screen, Markdown and HTML, and how plain numbers are written in it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radp.evaluation.intervals import NO_DIFFERENCE, Estimate
-
-NONE = "n/a"
+from radp.statistics.estimate import NONE
 
 
 @dataclass(frozen=True)
@@ -42,22 +40,6 @@ def _line(cells: tuple[str, ...]) -> str:
 
 def number(value: float, digits: int = 3) -> str:
     return NONE if np.isnan(value) else f"{value:.{digits}f}"
-
-
-def interval(estimate: Estimate, digits: int = 3, times: float = 1.0, count: bool = False) -> str:
-    """0.235 [0.213, 0.256], with the number of scenarios if asked for."""
-    if np.isnan(estimate.value):
-        return NONE
-    value, low, high = (f"{times * v:.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]" + (f" (n {estimate.count})" if count else "")
-
-
-def difference(estimate: Estimate, digits: int = 3, times: float = 1.0) -> str:
-    """+1.2 [+0.4, +2.0]; an interval that holds 0 is called what it is."""
-    if np.isnan(estimate.value):
-        return NONE
-    value, low, high = (f"{times * v:+.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]" + ("" if estimate.excludes_zero else f": {NO_DIFFERENCE}")
 
 
 def percent(value: float) -> str:

@@ -14,6 +14,7 @@ from radp.attribution.cache import Cache
 from radp.attribution.states import PlannerState
 from radp.model.head import AttributionHead, HeadConfig, save_head
 from radp.runs.folder import RunFolder
+from radp.statistics.ranks import spearman
 from radp.training.loop import LoopConfig, fit, is_main_process
 
 HUBER = 0.2
@@ -123,11 +124,9 @@ class HeadTask:
         return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
 
     def validate(self, model: nn.Module, step: int) -> dict[str, float]:
-        from scipy.stats import spearmanr
-
         cache = self.validation or self.cache
         told, teacher = tell(model, cache), cache.pressure
-        rho = [float(spearmanr(told[:, i], teacher[:, i]).statistic) for i in range(teacher.shape[1])]
+        rho = spearman(told.T, teacher.T).tolist()
         return {
             "mae": float(np.abs(told - teacher).mean()),
             "top1": float((told.argmax(1) == teacher.argmax(1)).mean()),

@@ -7,6 +7,7 @@ import torch
 
 from radp.model.config import MINI
 from radp.model.loss import diffusion_loss, make_target
+from radp.model.network import extended
 from radp.model.sampler import sample_plans
 from radp.model.schedule import training_times
 from radp.model.target import TargetSpace
@@ -194,3 +195,35 @@ def test_a_few_steps_of_training_lower_the_loss():
         optimiser.step()
         losses.append(loss.item())
     assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
+
+
+def test_withheld_speed_says_nothing_and_is_never_withheld_when_driving():
+    config = replace(SMALL, ego_speed=True, speed_dropout=0.999, encoder_dropout=0.0)
+    model = randomised(config)
+    slow, fast = made_scene(batch=2), made_scene(batch=2)
+    fast.ego_current_state[:, EgoColumn.VX] += 5.0
+    torch.manual_seed(0)  # draws that withhold both
+    model.train()
+    contexts = [model.context(model.observe(scene))[0].route for scene in (slow, fast)]
+    torch.testing.assert_close(contexts[0], contexts[1])
+    model.eval()
+    contexts = [model.context(model.observe(scene))[0].route for scene in (slow, fast)]
+    assert (contexts[0] - contexts[1]).abs().max() > 1e-4
+
+
+def test_a_model_that_is_given_speed_begins_as_the_one_without():
+    model = randomised(SMALL)
+    wider = extended(model, replace(SMALL, ego_speed=True, speed_dropout=0.5))
+    scene = made_scene(batch=2)
+    torch.testing.assert_close(predictions(wider, scene), predictions(model, scene))
+    with pytest.raises(ValueError, match="do not fit"):
+        extended(model, replace(SMALL, hidden=2 * SMALL.hidden))
+
+
+def test_bad_shares_of_withheld_speed_are_refused():
+    with pytest.raises(ValueError, match="speed_dropout needs ego_speed"):
+        replace(SMALL, speed_dropout=0.5)
+    with pytest.raises(ValueError, match="expected 0 to 1"):
+        replace(SMALL, ego_speed=True, speed_dropout=1.0)
+    with pytest.raises(ValueError, match="seam_s is 0"):
+        replace(SMALL, seam_s=0.0)

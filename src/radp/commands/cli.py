@@ -50,6 +50,7 @@ VERBS = (
     Verb("data info", "data:info", "Say what a split, a store or a JSON file holds."),
     Verb("data gallery", "gallery:gallery", "Draw one scenario of each kind."),
     Verb("data convert", "convert:convert", "Turn logs of another format into a scenario store."),
+    Verb("data drive", "drive:drive", "Drive scenarios and keep what was executed as logs to learn from."),
     Verb("data samples", "samples:make_samples", "Take training samples from logged drives."),
     Verb("data make-sumo", "make_sumo:make_sumo", "Make scenarios with the traffic simulator SUMO."),
     Verb("data keep-hardest", "keep_hardest:keep_hardest", "Keep the scenarios that a planner drove worst."),

@@ -58,8 +58,9 @@ def _shared(verb: Callable[..., int], processes: int, arguments: dict[str, Any])
 
 
 def train_base(
-    data: Path,
+    data: tuple[Path, ...],
     out: Path,
+    shares: tuple[float, ...] = (),
     preset: Literal["mini", "nuplan"] = "mini",
     switches: tuple[str, ...] = (),
     validation: Path | None = None,
@@ -71,6 +72,7 @@ def train_base(
     lr: float = 1e-3,
     warmup: int = 100,
     schedule: Literal["cosine", "constant"] = "cosine",
+    decay: int = 0,
     augment: float = 0.5,
     seed: int = 3407,
     save_every: int = 500,
@@ -81,17 +83,21 @@ def train_base(
 ) -> int:
     """Train a diffusion planner from scratch, or go on where the same command was stopped.
 
-    `data` is a folder of samples made by `radp data samples`, or a folder of the published .npz files. Checkpoints are
+    `data` are folders of samples made by `radp data samples`, or of the published .npz files. Checkpoints are
     written to OUT/state, the averaged weights to OUT/model at the end. Works under `accelerate launch` as well.
 
     Example:
         radp train base --data runs/samples --preset mini --steps 50000 --out runs/base
+        radp train base --data runs/samples runs/driven --shares 0.6 0.4 --start-from diffusion-planner-mini \\
+            --schedule constant --decay 2000 --out runs/more
 
     Args:
-        data: Samples to learn from.
+        data: Samples to learn from; several folders share every batch.
         out: Run folder; the same command resumes it.
+        shares: Share of each folder in a batch; by its number of samples when not given.
         preset: Model size: mini for two cores, nuplan as published.
-        switches: NAME=VALUE each, settings of the model that differ from the preset, as route_tokens=false.
+        switches: NAME=VALUE each, settings of the model that differ from the preset (or, if its weights allow it, from
+            the model to start from), as route_tokens=false.
         validation: Samples for the validation loss, of other road networks.
         closed_loop: Split or store whose first scenarios are driven while training.
         closed_loop_scenarios: How many of these, spread evenly.
@@ -101,6 +107,7 @@ def train_base(
         lr: Learning rate after warm-up.
         warmup: Steps of linear warm-up.
         schedule: What the learning rate does after warm-up.
+        decay: Last steps of a constant schedule, in which the rate falls to zero.
         augment: Share of the samples that start beside the logged pose.
         seed: Decides everything random.
         save_every: Steps between checkpoints.
@@ -115,29 +122,36 @@ def train_base(
 
     from radp.model.checkpoint import load_model
     from radp.model.config import ModelConfig
+    from radp.model.network import extended
     from radp.model.paths import model_path
     from radp.planners.diffusion import scene_config
     from radp.runs.folder import RunFolder
     from radp.training.base import BaseConfig
     from radp.training.base import train_base as run
-    from radp.training.data import open_samples
+    from radp.training.data import Mixture, open_samples
     from radp.training.loop import LoopConfig, is_main_process
 
     torch.set_num_threads(threads)
     initial = load_model(model_path(start_from)) if start_from is not None else None
-    if initial is not None and switches:
-        raise BadInput("--switches are for a new model; --start-from brings its own")
-    model = initial.config if initial is not None else _switched(ModelConfig.preset(preset), switches)
-    loop = LoopConfig(steps=steps, batch=batch, lr=lr, warmup=warmup, schedule=schedule, seed=seed)
+    model = _switched(initial.config if initial is not None else ModelConfig.preset(preset), switches)
+    if initial is not None:
+        try:
+            initial = extended(initial, model)
+        except ValueError as error:
+            raise BadInput(f"{start_from}: {error}") from None
+    loop = LoopConfig(steps=steps, batch=batch, lr=lr, warmup=warmup, schedule=schedule, decay=decay, seed=seed)
     loop = replace(loop, save_every=save_every, validate_every=validate_every)
     config = BaseConfig(model=model, loop=loop, augment=augment)
     scenes = scene_config(model)
-    samples = open_samples(data, scenes)
+    samples = Mixture([open_samples(folder, scenes) for folder in data], shares or None)
     held_out = open_samples(validation, scenes) if validation is not None else None
     if len(samples) < batch:
-        raise BadInput(f"{data} holds {len(samples)} samples, fewer than one batch of {batch}")
+        raise BadInput(f"{data[0]} holds {len(samples)} samples, fewer than one batch of {batch}")
     drives = _spread(closed_loop, closed_loop_scenarios)
-    settings = {**asdict(config), "data": str(data), "samples": len(samples), "start_from": str(start_from or "")}
+    folders = " ".join(map(str, data))
+    settings = {**asdict(config), "data": folders, "samples": len(samples), "start_from": str(start_from or "")}
+    if shares:
+        settings["shares"] = samples.shares.tolist()
     folder = RunFolder.create(out, "train base", settings, seed, {"threads": threads})
     path = run(config, folder, samples, held_out, drives, initial, stop_after)
     if is_main_process():

@@ -47,6 +47,10 @@ class ModelConfig:
     route_tokens: bool = False  # each route lane is also a scene token, with a learned place in the order
     mask_padded_tokens: bool = False  # cross-attention does not see padded scene tokens
     ego_speed: bool = False  # the ego's own speed joins route and time in AdaLN
+    # share of the training scenes whose ego speed is withheld: a planner that always sees it learns to copy it
+    speed_dropout: float = 0.0
+    # s: a plan's speed starts at the ego's own and fades to the network's with this time constant (`radp.model.seam`)
+    seam_s: float | None = None
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step
@@ -64,6 +68,12 @@ class ModelConfig:
             faults.append('target_space "velocity" needs output "x_start"')
         if self.target_space == "waypoint" and self.waypoint_loss_weight:
             faults.append('waypoint_loss_weight needs target_space "velocity"')
+        if not 0.0 <= self.speed_dropout < 1.0:
+            faults.append(f"speed_dropout is {self.speed_dropout}, expected 0 to 1, 1 excluded")
+        if self.speed_dropout and not self.ego_speed:
+            faults.append("speed_dropout needs ego_speed")
+        if self.seam_s is not None and not self.seam_s > 0.0:
+            faults.append(f"seam_s is {self.seam_s}, expected more than 0 s")
         if faults:
             raise ValueError("bad model config: " + "; ".join(faults))
 

@@ -155,6 +155,7 @@ class Decoder(nn.Module):
         self.route_encoder = RouteEncoder(config)
         self.time_embedding = TimeEmbedding(dim)
         self.speed_embedding = Mlp(1, dim, dim) if config.ego_speed else None
+        self.speed_dropout = config.speed_dropout
         self.blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
         self.final_layer = FinalLayer(dim, config.state_dim)
 
@@ -162,13 +163,22 @@ class Decoder(nn.Module):
         """Route encoding and the keys and values of cross-attention: once a plan, not once a denoising step."""
         route = self.route_encoder(scene.route_lanes)
         if self.speed_embedding is not None:
-            route = route + self.speed_embedding(scene.ego_current_state[:, EgoColumn.VX, None])
+            route = route + self._speed(scene)
         return Context(
             route=route,
             keys_values=[block.cross_attn.keys_values(encoding.tokens) for block in self.blocks],
             token_bias=hiding_bias(encoding.padded) if self.mask_padded_tokens else None,
             agent_bias=hiding_bias(~present(current_states(scene, self.neighbours))),
         )
+
+    def _speed(self, scene: Scene) -> Tensor:
+        """(B, d) from the ego's speed; in training a share of the scenes gets nothing."""
+        assert self.speed_embedding is not None
+        embedded = self.speed_embedding(scene.ego_current_state[:, EgoColumn.VX, None])
+        if not (self.training and self.speed_dropout):
+            return embedded
+        kept = torch.rand(len(embedded), 1, device=embedded.device) >= self.speed_dropout
+        return embedded * kept
 
     def modulation(self, route: Tensor, time: Tensor) -> Modulation:
         """route (..., d), time broadcastable to (...) -> AdaLN parameters (..., 6d) and (..., 2d)."""

@@ -92,6 +92,8 @@ def initialise(model: DiffusionModel) -> None:
     for linear in small:
         nn.init.normal_(linear.weight, std=EMBEDDING_STD)
     zero = [block.modulation for block in decoder.blocks] + [decoder.final_layer.modulation, decoder.final_layer.fc2]
+    if decoder.speed_embedding is not None:  # a model that goes on from one without speed begins as that one
+        zero.append(decoder.speed_embedding.fc2)
     for linear in zero:
         nn.init.zeros_(linear.weight)
 
@@ -102,6 +104,22 @@ def _initialise_packed(attention: Attention) -> None:
     bound = math.sqrt(6.0 / (dim + 3 * dim))
     for linear in (attention.q, attention.k, attention.v):
         nn.init.uniform_(linear.weight, -bound, bound)
+
+
+def extended(model: DiffusionModel, config: ModelConfig) -> DiffusionModel:
+    """The same weights under other settings; parts that the model does not have yet begin by changing nothing.
+
+    Settings that give a present part another shape, or remove one, are refused.
+    """
+    wider = DiffusionModel(config, model.normaliser)
+    state, wanted = model.state_dict(), wider.state_dict()
+    misfits = [name for name, value in state.items() if name not in wanted or wanted[name].shape != value.shape]
+    added = [name for name in wanted if name not in state and not name.startswith("decoder.speed_embedding.")]
+    if misfits or added:
+        raise ValueError(f"the weights do not fit these settings: {', '.join((misfits + added)[:5])}")
+    wider.load_state_dict({**wanted, **state})
+    wider.about = dict(model.about)
+    return wider.eval()
 
 
 def parameter_count(module: nn.Module) -> int:

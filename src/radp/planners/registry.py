@@ -21,6 +21,7 @@ PLANNERS: dict[str, str] = {
     "constant_velocity": "radp.planners.constant_velocity:ConstantVelocityPlanner",
     "idm": "radp.planners.idm:IDMPlanner",
     "pdm_closed": "radp.planners.pdm.planner:PDMClosedPlanner",
+    "pdm_careful": "radp.planners.pdm.planner:careful_pdm",
 }
 
 

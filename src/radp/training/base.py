@@ -22,7 +22,8 @@ from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 from radp.sim.simulate import simulate
 from radp.training.augmentation import PROBABILITY, Draws, augment
-from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows, step_seed
+from radp.training.data import Mixture
+from radp.training.loop import LoopConfig, fit, is_main_process, step_seed
 
 VALIDATION_SEED = 1
 
@@ -45,18 +46,19 @@ class BaseTask:
     def __init__(
         self,
         config: BaseConfig,
-        samples: Samples,
+        samples: Samples | Mixture,
         validation: Samples | None = None,
         scenarios: Sequence[Scenario] = (),
         model: DiffusionModel | None = None,
     ) -> None:
-        self.config, self.samples, self.validation, self.scenarios = config, samples, validation, scenarios
+        self.samples = samples if isinstance(samples, Mixture) else Mixture([samples])
+        self.config, self.validation, self.scenarios = config, validation, scenarios
         self.model = model or build_model(config.model, config.loop.seed)
         self.memory = None
 
     def batch(self, step: int, rank: int, processes: int) -> Scene:
         loop = self.config.loop
-        rows = shuffled_rows(len(self.samples), loop.batch, step, loop.seed)
+        rows = self.samples.rows(loop.batch, step, loop.seed)
         share = loop.batch // processes
         scene = self.samples.read(rows[rank * share : (rank + 1) * share])
         generator = torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank))
@@ -102,7 +104,7 @@ def closed_loop(planner: DiffusionPlanner, scenarios: Sequence[Scenario], agents
 def train_base(
     config: BaseConfig,
     folder: RunFolder,
-    samples: Samples,
+    samples: Samples | Mixture,
     validation: Samples | None = None,
     scenarios: Sequence[Scenario] = (),
     start_from: DiffusionModel | None = None,

@@ -1,9 +1,12 @@
-"""Where training reads from, told by what a folder holds."""
+"""Where training reads from: one folder of samples, or several in fixed shares of every batch."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from radp.runs.errors import BadInput
 from radp.scene.builder import SceneConfig
@@ -11,7 +14,9 @@ from radp.scene.log_samples import FORMAT as LOG_FORMAT
 from radp.scene.log_samples import LogSamples
 from radp.scene.npz import NpzFolder
 from radp.scene.samples import FORMAT as SAMPLE_FORMAT
-from radp.scene.samples import MANIFEST, Samples, SampleStore
+from radp.scene.samples import MANIFEST, Samples, SampleStore, check_rows
+from radp.scene.scene import Scene
+from radp.training.loop import shuffled_rows
 
 
 def open_samples(path: Path | str, scenes: SceneConfig) -> Samples:
@@ -30,3 +35,51 @@ def open_samples(path: Path | str, scenes: SceneConfig) -> Samples:
     if found == SAMPLE_FORMAT:
         return SampleStore.open(path)
     raise BadInput(f"{path} holds {found!r}, expected samples made by radp data samples")
+
+
+class Mixture:
+    """Several sources of samples in one row, each with a fixed share of every batch.
+
+    One source alone gives the rows of `shuffled_rows`. Small sources repeat sooner than large ones.
+    """
+
+    def __init__(self, sources: Sequence[Samples], shares: Sequence[float] | None = None) -> None:
+        self.sources = tuple(sources)
+        self.shares = np.array([len(source) for source in sources] if shares is None else shares, dtype=np.float64)
+        if len(self.shares) != len(self.sources) or not (np.isfinite(self.shares) & (self.shares > 0)).all():
+            raise BadInput(f"{len(self.sources)} folders of samples need as many shares, all positive")
+        self.shares /= self.shares.sum()
+        self._starts = np.concatenate(([0], np.cumsum([len(source) for source in sources]))).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def counts(self, batch: int) -> list[int]:
+        """Samples of each source in a batch: largest remainders first."""
+        exact = self.shares * batch
+        counts = np.floor(exact).astype(int)
+        counts[np.argsort(counts - exact, kind="stable")[: batch - counts.sum()]] += 1
+        for source, count in zip(self.sources, counts):
+            if not 0 < count <= len(source):
+                raise BadInput(f"a batch of {batch} takes {count} samples from a folder of {len(source)}")
+        return counts.tolist()
+
+    def rows(self, batch: int, step: int, seed: int) -> np.ndarray:
+        """(batch,) positions of the samples of a step."""
+        parts = [
+            start + shuffled_rows(len(source), count, step, seed + 1_000 * k)
+            for k, (source, count, start) in enumerate(zip(self.sources, self.counts(batch), self._starts))
+        ]
+        rows = np.concatenate(parts)
+        return rows if len(parts) == 1 else np.random.default_rng([seed, step]).permutation(rows)
+
+    def read(self, indices: Sequence[int] | np.ndarray) -> Scene:
+        """(B,) positions -> Scene of B samples in that order, with futures."""
+        rows = check_rows(indices, len(self))
+        owner = np.searchsorted(self._starts, rows, "right") - 1
+        used = np.unique(owner)
+        scenes = [self.sources[k].read(rows[owner == k] - self._starts[k]) for k in used]
+        if len(scenes) == 1:
+            return scenes[0]
+        placed = np.concatenate([np.flatnonzero(owner == k) for k in used])
+        return Scene.cat(scenes)[np.argsort(placed).tolist()]

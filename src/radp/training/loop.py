@@ -34,6 +34,7 @@ class LoopConfig:
     weight_decay: float = 0.01
     warmup: int = 100
     schedule: str = "cosine"  # to zero at the last step; or "constant"
+    decay: int = 0  # last steps of a constant schedule, in which the rate falls to zero in a straight line
     clip: float = 5.0
     ema: float = 0.999
     ema_warmup: bool = True
@@ -47,7 +48,7 @@ class LoopConfig:
         if step < self.warmup:
             return (step + 1) / self.warmup
         if self.schedule == "constant":
-            return 1.0
+            return min(1.0, (self.steps - step) / self.decay) if self.decay else 1.0
         done = (step - self.warmup) / max(1, self.steps - self.warmup)
         return 0.5 * (1.0 + math.cos(math.pi * min(1.0, done)))
 

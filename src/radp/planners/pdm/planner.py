@@ -18,26 +18,28 @@ from radp.planners.pdm.proposals import Start, Way, brake, find_leads, unroll
 from radp.planners.pdm.score import HIT_TIME, TOTAL, Traffic, rate, total_scores
 from radp.planners.pdm.settings import (
     BRAKE,
-    CLEARANCE,
     DRIVER,
     DT,
     FRACTIONS,
     HORIZON,
     OFFSETS,
+    ROOM,
     SCORED,
     WEIGHTS,
     Brake,
     Driver,
+    Room,
     Weights,
 )
 from radp.planners.route import REACH, STEP, RouteLine, Verge, stop_points
-from radp.scenario import Ego
+from radp.scenario import Ego, ObjectType
 from radp.scenario.scenario import FIRST_STATIC_TYPE
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import plan_from_world
 
 EGO_VX = int(Ego.VX)
+PEOPLE = (int(ObjectType.PEDESTRIAN), int(ObjectType.BICYCLE))
 
 
 @dataclass
@@ -47,9 +49,10 @@ class PDMClosedPlanner:
     driver: Driver = DRIVER
     weights: Weights = WEIGHTS
     brake: Brake = BRAKE
+    room: Room = ROOM
     fractions: tuple[float, ...] = FRACTIONS
     offsets: tuple[float, ...] = OFFSETS
-    name: str = field(default="pdm_closed", init=False)
+    name: str = "pdm_closed"
     guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
 
     def plan(self, observation: Observation) -> Plan:
@@ -76,6 +79,7 @@ class PDMClosedPlanner:
             np.ascontiguousarray(observation.agent_valid[world, -1]),
             np.ascontiguousarray(observation.agent_size[world]),
             kinds >= FIRST_STATIC_TYPE,
+            np.isin(kinds, PEOPLE),
             way_of(line, self.guides.guide(observation.briefings[world]).verge(line), observation, world),
             line.first_end + REACH,
             np.array(self.fractions),
@@ -83,10 +87,18 @@ class PDMClosedPlanner:
             self.driver,
             self.weights,
             self.brake,
+            self.room,
             table,
             poses,
         )
         return table
+
+
+def careful_pdm() -> PDMClosedPlanner:
+    """PDM-Closed that keeps a metre more to leaders and half a metre to people: a teacher for learners that miss by as
+    much."""
+    driver, room = DRIVER._replace(min_gap=DRIVER.min_gap + 1.0), ROOM._replace(people=0.5)
+    return PDMClosedPlanner(driver=driver, room=room, name="pdm_careful")
 
 
 def way_of(line: RouteLine, verge: Verge, observation: Observation, world: int) -> Way:
@@ -105,6 +117,7 @@ def plan_kernel(
     valid: np.ndarray,
     size: np.ndarray,
     static: np.ndarray,
+    people: np.ndarray,
     way: Way,
     until: float,
     fractions: np.ndarray,
@@ -112,6 +125,7 @@ def plan_kernel(
     driver: Driver,
     weights: Weights,
     emergency: Brake,
+    room: Room,
     table: np.ndarray,
     out: np.ndarray,
 ) -> None:
@@ -127,11 +141,14 @@ def plan_kernel(
         if static[seen[a]]:
             now[a, 3:] = 0.0
     boxes = size[seen]
+    for a in range(seen.shape[0]):
+        if people[seen[a]]:
+            boxes[a, :2] += 2.0 * room.people
     leads = find_leads(way, start, goals, lengths, now, boxes)
     samples = SCORED + 1
     state, speed = forecast(now, samples)
     everywhere = np.ones((seen.shape[0], samples), np.bool_)
-    boxes[:, 0] += 2.0 * CLEARANCE
+    boxes[:, 0] += 2.0 * room.ahead
     traffic = Traffic(state, everywhere, speed, boxes, static[seen], static[seen])
     proposals = np.empty((table.shape[0], HORIZON + 1, 3))
     offsets, states, work = np.empty(table.shape[0]), np.empty((samples, 11)), np.empty((5, HORIZON + 1))

@@ -39,7 +39,13 @@ class Brake(NamedTuple):
     harder: float = 2.5  # m/s2 more at a time, twice at most, where that avoids the collision (not published)
 
 
+class Room(NamedTuple):
+    """What counts as touched beyond the boxes themselves (not published)."""
+
+    ahead: float = 0.3  # m before and behind everybody: the controller creeps to a stop
+    people: float = 0.0  # m on all sides of people on foot and on bicycles
+
+
 FRACTIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the allowed speed
-CLEARANCE = 0.3  # m before and behind others that count as touched: the controller creeps to a stop (not published)
 OFFSETS = (-1.0, 0.0, 1.0)  # m to the left of the centre line
-DRIVER, WEIGHTS, BRAKE = Driver(), Weights(), Brake()
+DRIVER, WEIGHTS, BRAKE, ROOM = Driver(), Weights(), Brake(), Room()

@@ -1,0 +1,163 @@
+"""Demonstrations in the loop: closed-loop drives that went well become logs to learn from.
+
+Either one planner drives whole scenarios, or it takes over from another one at some moment, most often shortly before
+that one's own collision; what it then executes is the demonstration. Executed motion begins at the ego and meets road
+users that react, which neither logs nor a planner's plans can offer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radp.metrics.score import GATES, ScenarioScore, evaluate_many
+from radp.planners import load_planner
+from radp.planners.takeover import Takeover
+from radp.runs.errors import BadInput
+from radp.scenario import Scenario
+from radp.scene.builder import FUTURE
+from radp.sim.driven_log import cut_drive, driven_log
+from radp.sim.simulate import Driver, Options, drive_batch
+from radp.sources.convert import Options as Conversion
+from radp.sources.convert import Refused, convert
+from radp.scenario.splits import Split, open_split
+
+AT_ONCE = 16  # scenarios of one piece of work
+EARLIEST = 10  # samples that the first driver has at least
+BEFORE_COLLISION = (10, 30)  # samples before a collision at which somebody takes over
+CARDS = "cards.jsonl"
+
+
+@dataclass(frozen=True)
+class Demonstrations(Conversion):
+    """Who drives what, and which drives are kept."""
+
+    scenarios: str = ""
+    planner: str = "pdm_closed"  # whose driving is the demonstration
+    after: str = ""  # the planner that drives first; empty: nobody
+    run: Path | None = None  # of `after` on the same scenarios: where it collided
+    agents: str = "reactive"
+    seed: int = 0
+    min_score: float = 0.8  # of the demonstrated part
+    takeovers: int = 1  # of each scenario
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some scenarios, by position, and for each one the sample at which the demonstration begins."""
+
+    name: str
+    positions: tuple[int, ...]
+    begins: tuple[int, ...]
+    choice: Demonstrations
+
+
+@dataclass(frozen=True)
+class DrivenLogs:
+    """The source of driven logs, in the form that `radp.sources.convert` wants."""
+
+    name: str = "driven logs"
+
+    def items(self, options: Any) -> list[Piece]:
+        split = _split(options.scenarios)
+        tokens = split.tokens()[: options.limit]
+        collided = collision_samples(options.run) if options.run is not None else {}
+        frames = _frames(split)[: options.limit]
+        begins = [takeover_samples(token, collided.get(token), n - 1, options) for token, n in zip(tokens, frames)]
+        groups = []
+        for k in range(max(map(len, begins), default=0)):  # no scenario twice in one piece
+            rows = [(position, begin[k]) for position, begin in enumerate(begins) if len(begin) > k]
+            groups += [rows[i : i + AT_ONCE] for i in range(0, len(rows), AT_ONCE)]
+        plain = replace(options, limit=None)
+        return [
+            Piece(f"{i:05d}", tuple(p for p, _ in group), tuple(b for _, b in group), plain)
+            for i, group in enumerate(groups)
+        ]
+
+    def scenarios(self, item: Piece) -> Iterator[Scenario | Refused]:
+        choice, split = item.choice, _split(item.choice.scenarios)
+        worlds = [split[position] for position in item.positions]
+        begins = {world.token: begin for world, begin in zip(worlds, item.begins)}
+        driven = drive_batch(_driver(choice, begins), worlds, Options(agents=choice.agents, seed=choice.seed))
+        parts = [cut_drive(rollout, begin) for rollout, begin in zip(driven, item.begins)]
+        for rollout, begin, score in zip(driven, item.begins, evaluate_many(parts, threads=1)):
+            token = f"{rollout.scenario.token}+{begin}" if choice.after else rollout.scenario.token
+            reason = _fault(score, choice.min_score)
+            yield Refused(token, reason) if reason else replace(driven_log(rollout, begin), token=token)
+
+
+def demonstrate(choice: Demonstrations, out: Path | str, workers: int = 1) -> dict[str, Any]:
+    """Drive and keep what went well as the store `out`; returns its card. The same call takes up a killed run."""
+    if choice.run is not None and not choice.after:
+        raise BadInput("a run tells where the first driver collided: name that driver as well")
+    return convert(DrivenLogs(), choice, Path(out), workers)
+
+
+def takeover_samples(token: str, collision: int | None, samples: int, choice: Demonstrations) -> list[int]:
+    """Samples of a drive at which demonstrations begin: 0 without a first driver; 1 to 3 s before its collision, or at
+    random moments. Eight seconds must remain, so late collisions give none; drives that collide give one a takeover.
+    """
+    if not choice.after:
+        return [0]
+    last = samples - 1 - FUTURE
+    rng = np.random.default_rng([choice.seed, *token.encode()])
+    chosen: set[int] = set()
+    for _ in range(choice.takeovers):
+        if collision is None:
+            sample = int(rng.integers(EARLIEST, last + 1)) if last >= EARLIEST else -1
+        else:
+            sample = collision - int(rng.integers(BEFORE_COLLISION[0], BEFORE_COLLISION[1] + 1))
+        if 0 <= sample <= last:
+            chosen.add(sample)
+    return sorted(chosen)
+
+
+def collision_samples(run: Path) -> dict[str, int]:
+    """token -> sample of the first collision at fault, from the score cards of a finished run."""
+    file = run / CARDS
+    if not file.is_file():
+        raise BadInput(f"{run} is no finished run: {CARDS} is missing")
+    found: dict[str, int] = {}
+    for line in file.read_text().splitlines():
+        card = json.loads(line)
+        times = [collision["time"] for collision in card["collisions"] if collision["at_fault"]]
+        if times:
+            found[card["token"]] = round(min(times) * 10)
+    return found
+
+
+def _fault(score: ScenarioScore, least: float) -> str:
+    """Why a drive is no demonstration; empty if it is one."""
+    if score.failure is not None:
+        return score.failure
+    failed = [gate for gate in GATES if score.metrics[gate].valid and score.metrics[gate].value < 1.0]
+    if failed:
+        return f"fails {', '.join(failed)}"
+    return "" if score.score >= least else f"scores {score.score:.2f}, wanted {least:.2f}"
+
+
+def _driver(choice: Demonstrations, begins: Mapping[str, int]) -> Driver:
+    expert = _planner(choice.planner)
+    return Takeover(_planner(choice.after), expert, begins) if choice.after else expert
+
+
+@cache
+def _planner(name: str) -> Driver:
+    return load_planner(name)
+
+
+@cache
+def _split(name: str) -> Split:
+    return open_split(name)
+
+
+def _frames(split: Split) -> list[int]:
+    """Frames of the drive of each scenario, from the index where there is one."""
+    entries = getattr(split, "entries", None)
+    return [one.frames for one in (entries() if entries is not None else split)]

@@ -10,6 +10,7 @@ from radp.planners import load_planner
 from radp.planners.takeover import Takeover
 from radp.runs.errors import BadInput
 from radp.scenario import Ego
+from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.scene.builder import scenes_from_log
 from radp.scene.log_samples import SampleChoice, write_log_samples
@@ -17,7 +18,6 @@ from radp.scene.scene import EgoColumn
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.simulate import simulate
 from radp.training.demonstrations import Demonstrations, collision_samples, demonstrate, takeover_samples
-from radp.scenario.splits import open_split
 
 CHOICE = Demonstrations(scenarios="sumo14-val", planner="idm", after="constant_velocity")
 

@@ -21,12 +21,12 @@ from radp.planners import load_planner
 from radp.planners.takeover import Takeover
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
+from radp.scenario.splits import Split, open_split
 from radp.scene.builder import FUTURE
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.simulate import Driver, Options, drive_batch
 from radp.sources.convert import Options as Conversion
 from radp.sources.convert import Refused, convert
-from radp.scenario.splits import Split, open_split
 
 AT_ONCE = 16  # scenarios of one piece of work
 EARLIEST = 10  # samples that the first driver has at least

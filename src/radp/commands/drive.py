@@ -42,7 +42,7 @@ def drive(
         limit: Take the first scenarios only.
         workers: Processes.
     """
-    from radp.training.demonstrations import Demonstrations, demonstrate
+    from radp.sources.driven import Demonstrations, demonstrate
 
     choice = Demonstrations(
         scenarios=scenarios, planner=planner, after=after, run=run, takeovers=takeovers, min_score=min_score,

@@ -17,7 +17,7 @@ from radp.scene.log_samples import SampleChoice, write_log_samples
 from radp.scene.scene import EgoColumn
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.simulate import simulate
-from radp.training.demonstrations import Demonstrations, collision_samples, demonstrate, takeover_samples
+from radp.sources.driven import Demonstrations, collision_samples, demonstrate, takeover_samples
 
 CHOICE = Demonstrations(scenarios="sumo14-val", planner="idm", after="constant_velocity")
 

@@ -53,6 +53,7 @@ VERBS = (
     Verb("data drive", "drive:drive", "Drive scenarios and keep what was executed as logs to learn from."),
     Verb("data samples", "samples:make_samples", "Take training samples from logged drives."),
     Verb("data make-sumo", "make_sumo:make_sumo", "Make scenarios with the traffic simulator SUMO."),
+    Verb("data make-split", "make_split:make_split", "Make a split of sumo14 that is not packaged."),
     Verb("data keep-hardest", "keep_hardest:keep_hardest", "Keep the scenarios that a planner drove worst."),
     Verb("train base", "train:train_base", "Train a diffusion planner from scratch."),
     Verb("train align", "train:train_align", "Align a planner with the driving rules (LoRA)."),

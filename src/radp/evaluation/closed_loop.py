@@ -28,8 +28,12 @@ from radp.runs import Progress, RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
+<<<<<<< HEAD
 from radp.scenario.splits import Split, open_split
 from radp.sim.planner import Planner
+=======
+from radp.scenario.splits import MADE, Split, open_split
+>>>>>>> cfa9e05 (Make sumo14-dev and sumo14-hard-xl on demand, checked by their content)
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import Options, drive_batch, undriven
@@ -228,8 +232,8 @@ def _equipment(job: Job) -> tuple[Planner, Split]:
 
 def _absolute(scenarios: str) -> str:
     """A path that means the same in another folder; names of splits, and of parts of them, stay as they are."""
-    packaged = name_and_part(scenarios)[0] in list_splits()
-    return scenarios if packaged else str(Path(scenarios).expanduser().resolve())
+    known = name_and_part(scenarios)[0] in (*list_splits(), *MADE)
+    return scenarios if known else str(Path(scenarios).expanduser().resolve())
 
 
 def _file_hash(planner: str) -> str | None:

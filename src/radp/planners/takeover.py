@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from radp.planners.planner import Planner, start_planner
 from radp.scenario import Scenario
-from radp.scene.observation import Observation
-from radp.scene.plan import Plan
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
+from radp.sim.planner import Planner, start_planner
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Takeover:
 
     def plan(self, observation: Observation) -> Plan:
         """The plans of both, on one grid of times that begins now."""
-        taken = np.array([observation.step >= self.steps[s.token] for s in observation.scenarios])
+        taken = np.array([observation.step >= self.steps[briefing.token] for briefing in observation.briefings])
         parts = [(self.first, np.flatnonzero(~taken)), (self.then, np.flatnonzero(taken))]
         parts = [(planner, rows) for planner, rows in parts if len(rows)]
         plans = [_from_now(planner.plan(observation.select(rows))) for planner, rows in parts]

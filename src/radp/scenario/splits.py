@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from radp.scenario.store import ScenarioStore
 JSON_SUFFIXES = (".json", ".json.gz")
 RESULT_SUFFIXES = (".result.json", ".result.json.gz")  # scores that lie beside drives, not scenarios
 SCENARIOS_KEPT = 64
+MADE = ("sumo14-dev", "sumo14-hard-xl")  # made on demand
 
 
 class Split(Protocol):
@@ -34,8 +36,15 @@ class Split(Protocol):
     def kinds(self) -> dict[str, int]: ...
 
 
+def made_split(name: str) -> Path:
+    """Where `radp data make-split NAME` puts a split: below the folder RADP_DATA, by default ~/.cache/radp."""
+    home = os.environ.get("RADP_DATA") or Path.home() / ".cache" / "radp"
+    return Path(home) / "splits" / name
+
+
 def open_split(name_or_path: str | Path) -> Split:
-    """A packaged split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of them.
+    """A packaged or made split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of
+    them.
 
     Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth
     (`radp.scenario.parts`).
@@ -58,7 +67,12 @@ def open_split(name_or_path: str | Path) -> Split:
         if not files:
             raise BadInput(f"{path} holds no scenarios: neither {MANIFEST} nor .json or .json.gz files")
         return JsonScenarios(files)
-    known = ", ".join(zoo.list_splits()) or "none"
+    if str(name_or_path) in MADE:
+        made = made_split(str(name_or_path))
+        if (made / MANIFEST).exists():
+            return ScenarioStore.open(made)
+        raise BadInput(f"{name_or_path} is not packaged: make it with radp data make-split {name_or_path}")
+    known = ", ".join((*zoo.list_splits(), *MADE))
     raise BadInput(f"{str(name_or_path)!r} is neither a packaged split ({known}) nor a path that exists")
 
 

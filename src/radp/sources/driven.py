@@ -24,7 +24,8 @@ from radp.scenario import Scenario
 from radp.scenario.splits import Split, open_split
 from radp.scene.builder import FUTURE
 from radp.sim.driven_log import cut_drive, driven_log
-from radp.sim.simulate import Driver, Options, drive_batch
+from radp.sim.planner import Planner
+from radp.sim.simulate import Options, drive_batch
 from radp.sources.convert import Options as Conversion
 from radp.sources.convert import Refused, convert
 
@@ -142,13 +143,13 @@ def _fault(score: ScenarioScore, least: float) -> str:
     return "" if score.score >= least else f"scores {score.score:.2f}, wanted {least:.2f}"
 
 
-def _driver(choice: Demonstrations, begins: Mapping[str, int]) -> Driver:
+def _driver(choice: Demonstrations, begins: Mapping[str, int]) -> Planner:
     expert = _planner(choice.planner)
     return Takeover(_planner(choice.after), expert, begins) if choice.after else expert
 
 
 @cache
-def _planner(name: str) -> Driver:
+def _planner(name: str) -> Planner:
     return load_planner(name)
 
 

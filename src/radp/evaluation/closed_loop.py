@@ -28,12 +28,8 @@ from radp.runs import Progress, RunFolder, parallel_map
 from radp.runs.errors import BadInput
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
-<<<<<<< HEAD
-from radp.scenario.splits import Split, open_split
-from radp.sim.planner import Planner
-=======
 from radp.scenario.splits import MADE, Split, open_split
->>>>>>> cfa9e05 (Make sumo14-dev and sumo14-hard-xl on demand, checked by their content)
+from radp.sim.planner import Planner
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import Options, drive_batch, undriven

@@ -56,6 +56,7 @@ VERBS = (
     Verb("data make-split", "make_split:make_split", "Make a split of sumo14 that is not packaged."),
     Verb("data keep-hardest", "keep_hardest:keep_hardest", "Keep the scenarios that a planner drove worst."),
     Verb("train base", "train:train_base", "Train a diffusion planner from scratch."),
+    Verb("train rounds", "rounds:train_rounds", "Drive, be taken over by an expert, go on training; several times."),
     Verb("train align", "train:train_align", "Align a planner with the driving rules (LoRA)."),
     Verb("train focus", "train:train_focus", "List samples on which a planner would touch somebody."),
     Verb("train head", "train:train_head", "Train the head that tells rule pressures online."),

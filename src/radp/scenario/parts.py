@@ -2,7 +2,8 @@
 
     radp data samples --scenarios runs/waymo@rest ...
     radp simulate --scenarios runs/waymo@held-out ...
-    radp simulate --scenarios runs/waymo@every-5 ...
+    radp simulate --scenarios runs/waymo@every-5 ...        (the 1st, 6th, ...)
+    radp simulate --scenarios runs/waymo@every-5+1 ...      (the 2nd, 7th, ...)
 
 A log is held out or not with all its egos, whoever drives and wherever it was converted.
 """
@@ -10,8 +11,10 @@ A log is held out or not with all its egos, whoever drives and wherever it was c
 from __future__ import annotations
 
 import hashlib
+import re
 
-HELD_OUT, REST, EVERY = "held-out", "rest", "every-"
+HELD_OUT, REST = "held-out", "rest"
+EVERY = re.compile(r"every-([1-9]\d*)(?:\+(\d+))?", re.ASCII)
 MARK = "@"
 ONE_IN = 10
 
@@ -30,17 +33,11 @@ def is_held_out(token: str) -> bool:
 def name_and_part(split: str) -> tuple[str, str | None]:
     """runs/waymo@rest -> (runs/waymo, rest); a name without a part comes back with None."""
     name, _, part = split.rpartition(MARK)
-    return (name, part) if name and (part in (HELD_OUT, REST) or _stride(part)) else (split, None)
+    return (name, part) if name and (part in (HELD_OUT, REST) or EVERY.fullmatch(part)) else (split, None)
 
 
 def positions(tokens: list[str], part: str) -> list[int]:
-    """Where the scenarios of a part stand among all; every-n begins with the first."""
-    if stride := _stride(part):
-        return list(range(0, len(tokens), stride))
+    """Where the scenarios of a part stand among all; every-n begins with the first, every-n+k with k left out."""
+    if every := EVERY.fullmatch(part):
+        return list(range(int(every[2] or 0), len(tokens), int(every[1])))
     return [i for i, token in enumerate(tokens) if is_held_out(token) == (part == HELD_OUT)]
-
-
-def _stride(part: str) -> int:
-    """n of every-n, 0 for other words."""
-    number = part.removeprefix(EVERY)
-    return int(number) if part != number and number.isdecimal() else 0

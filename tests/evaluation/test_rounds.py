@@ -1,0 +1,67 @@
+"""Rounds of learning in the loop: what is kept, and going on after a kill."""
+
+from pathlib import Path
+
+import pytest
+
+from radp.evaluation.rounds import Rounds, _judge, remaining, run_rounds
+from radp.model.checkpoint import save_model
+from radp.model.network import DiffusionModel
+from radp.runs.errors import BadInput
+from radp.scenario.parts import name_and_part, positions
+from radp.scenario.splits import open_split
+from radp.scenario.store import ScenarioWriter
+from tests.made_models import SMALL
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Rounds:
+    """Four scenarios to learn on, one that chooses, and a model that never learnt anything."""
+    folder = tmp_path_factory.mktemp("rounds")
+    split = open_split("sumo14-val")
+    for name, places in (("train", (0, 60, 130, 200)), ("dev", (25,))):
+        with ScenarioWriter(folder / name) as writer:
+            for place in places:
+                writer.add(split[place])
+    save_model(DiffusionModel(SMALL), folder / "model")
+    return Rounds(str(folder / "model"), str(folder / "train"), str(folder / "dev"), rounds=2, expert="idm", stride=20)
+
+
+def test_a_round_is_kept_if_collisions_do_not_rise():
+    better, equal, worse = ((before, 0.5) for before in (0.9, 0.8, 0.7))
+    assert _judge("a", "b", (0.8, 0.9), better).kept and _judge("a", "b", (0.8, 0.9), equal).kept
+    worse_round = _judge("a", "b", (0.8, 0.9), worse)
+    assert not worse_round.kept
+    assert remaining([worse_round], Rounds("a", "", "")) == "a"
+    assert remaining([_judge("a", "b", (0.8, 0.9), better), worse_round], Rounds("a", "", "")) == "b"
+
+
+def test_rounds_go_on_where_they_were_stopped(world, tmp_path):
+    calls: list[tuple[str, int]] = []
+
+    def train(model: str, samples, folder: Path) -> Path:
+        calls.append((Path(model).parent.name, len(samples)))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        save_model(DiffusionModel(SMALL), folder / "model")
+        return folder / "model"
+
+    with pytest.raises(KeyboardInterrupt):
+        run_rounds(world, train, tmp_path)
+    done = run_rounds(world, train, tmp_path)
+    assert len(done) == 2 and len(calls) == 3, "the first round is not trained again"
+    assert calls[1] == calls[2] and calls[1][1] == 2, "each round learns from its own takeovers and the earlier ones"
+    assert all((tmp_path / f"round-{i}" / "samples" / "manifest.json").exists() for i in (0, 1))
+    assert run_rounds(world, train, tmp_path) == done and len(calls) == 3
+
+
+def test_no_rounds_are_refused(world, tmp_path):
+    with pytest.raises(BadInput, match="rounds is 0"):
+        run_rounds(Rounds(world.start, world.scenarios, world.dev, rounds=0), lambda *_: Path(), tmp_path)
+
+
+def test_parts_of_rounds_share_no_scenario():
+    tokens = [str(i) for i in range(10)]
+    parts = [positions(tokens, name_and_part(f"runs/train@every-3+{k}")[1]) for k in range(3)]
+    assert sorted(sum(parts, [])) == list(range(10)) and parts[1] == [1, 4, 7]
+    assert name_and_part("runs/train@every-0") == ("runs/train@every-0", None)

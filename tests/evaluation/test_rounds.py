@@ -63,5 +63,5 @@ def test_no_rounds_are_refused(world, tmp_path):
 def test_parts_of_rounds_share_no_scenario():
     tokens = [str(i) for i in range(10)]
     parts = [positions(tokens, name_and_part(f"runs/train@every-3+{k}")[1]) for k in range(3)]
-    assert sorted(sum(parts, [])) == list(range(10)) and parts[1] == [1, 4, 7]
+    assert sorted([*parts[0], *parts[1], *parts[2]]) == list(range(10)) and parts[1] == [1, 4, 7]
     assert name_and_part("runs/train@every-0") == ("runs/train@every-0", None)

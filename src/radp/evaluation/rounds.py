@@ -1,4 +1,4 @@
-"""Rounds of learning in the loop: drive, let a better driver take over, go on training, keep what does not collide more.
+"""Rounds of learning in the loop: drive, let an expert take over, go on training, keep what does not collide more.
 
     OUT/start/dev          the model to start from on the scenarios for choosing
     OUT/round-0/own        its own drives on a part of the training scenarios

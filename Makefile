@@ -3,15 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 EXTRAS := dev,train,nuplan
+TORCH_INDEX ?=
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: setup demo test test-all lint clean
 
 setup: $(STAMP)
 
-# torch is pinned in constraints.txt: its plain CPU build is small, a free choice would pull gigabytes of CUDA packages.
+# torch is pinned in constraints.txt. On Linux, pip takes its CUDA build (gigabytes) unless the package index offers a
+# CPU build. To get the small CPU build from PyTorch itself:
+#   make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch)
+	$(PIP) -e ".[$(EXTRAS)]"
 	@touch $(STAMP)
 
 demo: setup

@@ -1,5 +1,7 @@
 import json
 import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +37,67 @@ def test_the_same_configuration_resumes_and_others_are_refused_in_one_sentence(t
         with pytest.raises(RunError, match=words) as caught:
             RunFolder.create(path, *arguments)
         assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@dataclass(frozen=True)
+class Loop:
+    steps: int = 10
+    decay: int = 0
+
+
+@dataclass(frozen=True)
+class Training:
+    data: Path
+    loop: Loop = field(default_factory=lambda: Loop(steps=20))
+    shares: tuple[float, ...] = ()
+
+
+def older_run(path: Path, settings: dict) -> Path:
+    """A run whose config.json holds these settings only."""
+    run = RunFolder.create(path, "train", settings, execution={"threads": 1})
+    assert run.settings == settings
+    return path
+
+
+def test_a_dataclass_is_kept_as_json_with_the_facts_beside_it(tmp_path):
+    run = RunFolder.create(tmp_path / "run", "train", Training(Path("a"), Loop(decay=3)), facts={"samples": 7})
+    expected = {"data": "a", "loop": {"steps": 10, "decay": 3}, "shares": [], "samples": 7}
+    assert run.settings == RunFolder.open(tmp_path / "run").settings == expected
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"data": "a", "loop": {"steps": 20}},  # neither decay nor shares were there then
+        {"data": "a", "shares": []},  # the whole group was not there
+    ],
+)
+def test_an_older_run_goes_on_with_the_defaults_of_newer_settings(tmp_path, stored):
+    path = older_run(tmp_path / "run", {**stored, "samples": 7})
+    again = RunFolder.create(path, "train", Training(Path("a")), facts={"samples": 7})
+    assert again.settings == {**stored, "samples": 7}
+
+
+@pytest.mark.parametrize(
+    ("settings", "facts", "words"),
+    [
+        (Training(Path("a"), Loop(20, decay=5)), {"samples": 7}, "loop.decay is 0 there and 5 now"),
+        (Training(Path("a"), shares=(0.5,)), {"samples": 7}, r"shares is \[\] there and \[0.5\] now"),
+        (Training(Path("b")), {"samples": 7}, "data is 'a' there and 'b' now"),
+        (Training(Path("a")), {"samples": 8}, "samples is 7 there and 8 now"),
+        (Training(Path("a")), {}, "samples is 7 there and None now"),
+        (Training(Path("a")), {"samples": 7, "more": 1}, "more is None there and 1 now"),
+    ],
+)
+def test_another_value_of_a_newer_setting_is_another_run(tmp_path, settings, facts, words):
+    path = older_run(tmp_path / "run", {"data": "a", "loop": {"steps": 20}, "samples": 7})
+    with pytest.raises(RunError, match=words):
+        RunFolder.create(path, "train", settings, facts=facts)
+
+
+def test_a_setting_without_a_default_is_not_invented(tmp_path):
+    with pytest.raises(RunError, match="data is None there and 'a' now"):
+        RunFolder.create(older_run(tmp_path / "run", {"loop": {"steps": 20}}), "train", Training(Path("a")))
 
 
 def test_a_run_of_another_version_is_refused(tmp_path):

@@ -12,12 +12,13 @@ from typing import Any
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.ledger import Ledger
+from radp.runs.settings import as_json, first_difference, with_defaults
 from radp.version import __version__
 
 CONFIG = "config.json"
 FORMAT = "radp-run"
 FORMAT_VERSION = 1
-COMPARED = ("command", "seed", "radp", "settings")
+COMPARED = ("command", "seed", "radp")
 
 
 class RunError(BadInput):
@@ -37,36 +38,33 @@ class RunFolder:
         cls,
         path: Path | str,
         command: str,
-        settings: Mapping[str, Any],
+        settings: Any,
         seed: int = 0,
         execution: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> RunFolder:
         """Make the folder, or take up a run with the same configuration where it stopped.
 
-        `settings` decide the result and must be equal on resuming; `execution` (workers, batch size) may differ.
+        `settings` (a dataclass, or a mapping) and the `facts` that were found about the inputs decide the result and
+        must be equal on resuming; `execution` (workers, batch size) may differ. A setting that an older run does not
+        know counts as its default there.
         """
         path = Path(path)
-        config = json.loads(
-            json.dumps(
-                {
-                    "format": FORMAT,
-                    "format_version": FORMAT_VERSION,
-                    "command": command,
-                    "seed": seed,
-                    "radp": __version__,
-                    "commit": source_commit(),
-                    "settings": dict(settings),
-                    "execution": dict(execution or {}),
-                },
-                allow_nan=False,
-            )
-        )
+        config = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "command": command,
+            "seed": seed,
+            "radp": __version__,
+            "commit": source_commit(),
+            "settings": as_json(settings) | as_json(facts or {}),
+            "execution": as_json(execution or {}),
+        }
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file; expected a folder for the run")
         if (path / CONFIG).exists():
             run = cls.open(path)
-            difference = _first_difference(run.config, config)
-            if difference:
+            if difference := _difference(run.config, config, settings):
                 raise RunError(f"{path} holds another run ({difference}); choose another folder or delete this one")
             remove_temporaries(path)
             return run
@@ -133,17 +131,12 @@ class RunFolder:
             raise RunError(f"{place} is not readable JSON ({error})") from None
 
 
-def _first_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first compared value that differs, in words; empty when there is none."""
-    for key in COMPARED:
-        before, after = old.get(key), new.get(key)
-        if key == "settings" and isinstance(before, dict) and isinstance(after, dict):
-            for name in [*after, *(k for k in before if k not in after)]:
-                if before.get(name) != after.get(name) or (name in before) != (name in after):
-                    return f"{name} is {before.get(name)!r} there and {after.get(name)!r} now"
-        elif before != after:
-            return f"{key} is {before!r} there and {after!r} now"
-    return ""
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any], settings: Any) -> str:
+    """The first value that differs, in words; empty when there is none. `after` was made of `settings`."""
+    old, new = ({name: config.get(name) for name in COMPARED} for config in (before, after))
+    return first_difference(old, new) or first_difference(
+        with_defaults(before["settings"], settings), after["settings"]
+    )
 
 
 @cache

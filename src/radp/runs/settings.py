@@ -1,0 +1,51 @@
+"""Settings as JSON: what config.json keeps, and how an older one is compared with today's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import PurePath
+from typing import Any
+
+
+def as_json(value: Any) -> Any:
+    """A value of plain types, mappings, paths and dataclasses, as JSON would give it back."""
+    return json.loads(json.dumps(value, default=_plain, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{value!r} has no place in JSON")
+
+
+def with_defaults(stored: Mapping[str, Any], settings: Any) -> dict[str, Any]:
+    """`stored` with the settings that it does not know yet: they did not exist then, and count as their defaults."""
+    filled = dict(stored)
+    for field in fields(settings) if is_dataclass(settings) else ():
+        now = getattr(settings, field.name)
+        if field.name not in filled:
+            if (default := _default(field)) is not MISSING:
+                filled[field.name] = as_json(default)
+        elif is_dataclass(now) and isinstance(filled[field.name], dict):
+            filled[field.name] = with_defaults(filled[field.name], now)
+    return filled
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def first_difference(before: Mapping[str, Any], after: Mapping[str, Any], within: str = "") -> str:
+    """The first value that differs, in words; empty when there is none."""
+    for name in [*after, *(name for name in before if name not in after)]:
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            if difference := first_difference(old, new, f"{within}{name}."):
+                return difference
+        elif old != new or (name in before) != (name in after):
+            return f"{within}{name} is {old!r} there and {new!r} now"
+    return ""

@@ -185,7 +185,7 @@ def test_scenario_that_kills_its_worker_spoils_no_other(
 
 def command(scenarios: str, out: Path) -> list[str]:
     arguments = ["simulate", "--planner", PLANNER, "--scenarios", scenarios, "--out", str(out)]
-    return [sys.executable, "-m", "radp.commands.cli", *arguments, "--agents", "nonreactive", "--batch", "1"]
+    return [sys.executable, "-m", "radp.cli.main", *arguments, "--agents", "nonreactive", "--batch", "1"]
 
 
 def test_killed_run_goes_on_and_ends_with_the_same_result(scenarios: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.evaluation.closed_loop import run_simulation
 from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS

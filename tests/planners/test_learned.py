@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import radp
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.model.adapters import LoraSettings, add_adapters, load_adapters, merge_plain, save_adapters, target_names
 from radp.model.checkpoint import export_published, save_model
 from radp.model.config import ModelConfig

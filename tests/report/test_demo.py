@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.report import demo
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from radp.attribution import Calibration
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.planners import load_planner
 from radp.report.explain import explain_plan, explain_planner, sentence, worst_moments
 from radp.report.plan_file import read_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.report.gallery import one_of_each_kind
 from radp.scenario.splits import open_split
 

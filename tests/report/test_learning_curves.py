@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.report.learning_curves import _running_mean, read_log
 
 

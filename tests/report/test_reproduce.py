@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
 from radp.report.document import Section, write_report

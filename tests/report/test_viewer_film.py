@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.evaluation.closed_loop import Run
 from radp.report.viewer import film
 from radp.report.viewer.film import EVERY, write_film

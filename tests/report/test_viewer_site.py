@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from radp.attribution.online import RULE_SCENES
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.evaluation.closed_loop import Run
 from radp.metrics.card import score_card
 from radp.metrics.score import evaluate

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
 
@@ -36,7 +36,7 @@ def samples(tmp_path_factory) -> Path:
 def train(samples: Path, out: Path) -> list[str]:
     options = {"--data": samples, "--out": out, "--steps": 14, "--batch": 4, "--save-every": 3, "--threads": 1}
     words = [str(word) for pair in options.items() for word in pair]
-    return [sys.executable, "-m", "radp.commands.cli", "train", "base", *words]
+    return [sys.executable, "-m", "radp.cli.main", "train", "base", *words]
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:

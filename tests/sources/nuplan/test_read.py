@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from radp.bench.convert import bench_convert
-from radp.commands.convert import convert as convert_command
+from radp.cli.convert import convert as convert_command
 from radp.runs.errors import BadInput
 from radp.scenario import Ego, LightState, ObjectType, Scenario
 from radp.scenario.store import ScenarioStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sources.synthetic import make_scenario
 

@@ -1,8 +1,8 @@
 import json
 
-from radp.commands import doctor as doctor_module
-from radp.commands.cli import main
-from radp.commands.doctor import requirements
+from radp.cli import doctor as doctor_module
+from radp.cli.doctor import requirements
+from radp.cli.main import main
 from radp.version import __version__
 
 

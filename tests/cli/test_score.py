@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.metrics.score import METRICS, evaluate
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sim.rollout import rollout_to_json

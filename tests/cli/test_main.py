@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from radp.commands import cli
-from radp.commands.cli import VERBS, BadInput, Verb, main
+from radp.cli import main as cli
+from radp.cli.main import VERBS, BadInput, Verb, main
 from radp.version import __version__
 
 EXISTING = [verb for verb in VERBS if verb.exists()]
@@ -111,7 +111,7 @@ def test_what_a_verb_writes_to_stderr_is_seen(monkeypatch, capsys):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from radp.commands.cli import main; main(['--help']);"
+        "import sys; from radp.cli.main import main; main(['--help']);"
         "print(sorted({'torch', 'numba', 'numpy', 'pyarrow', 'shapely', 'scipy'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -121,7 +121,7 @@ def test_help_imports_nothing_heavy():
 def test_a_reader_that_left_is_no_error():
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "radp.commands.cli", "--version"]
+    command = [sys.executable, "-m", "radp.cli.main", "--version"]
     run = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert run.returncode == 1 and run.stderr == ""

@@ -26,7 +26,7 @@ __all__ = ["VERBS", "BadInput", "Verb", "main"]
 
 @dataclass(frozen=True)
 class Verb:
-    """`name` may be two words (a verb of a group); `place` is FILE:FUNCTION in radp.commands."""
+    """`name` may be two words (a verb of a group); `place` is FILE:FUNCTION in radp.cli."""
 
     name: str
     place: str
@@ -40,7 +40,7 @@ class Verb:
 
     def load(self) -> Callable[..., int]:
         file, function = self.place.split(":")
-        return getattr(import_module(f"radp.commands.{file}"), function)
+        return getattr(import_module(f"radp.cli.{file}"), function)
 
 
 VERBS = (

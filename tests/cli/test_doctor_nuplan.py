@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.sources.nuplan.inventory import benchmark_of, find_filters, take_stock
 from tests.sources.nuplan.made_files import CITY, frame_token, make_log
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from radp.commands.cli import main
+from radp.cli.main import main
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from tests.small_scenarios import small_scenario
@@ -58,7 +58,7 @@ def test_export_does_not_write_one_file_twice(capsys, store, tmp_path):
 
 
 def test_bench_without_its_part_is_told(capsys, monkeypatch):
-    from radp.commands import bench
+    from radp.cli import bench
 
     monkeypatch.setitem(bench.BENCHES, "sim", ("radp.runs.folder:no_such_bench",))
     assert main(["bench", "sim"]) == 2
@@ -66,7 +66,7 @@ def test_bench_without_its_part_is_told(capsys, monkeypatch):
 
 
 def test_bench_merges_figures(capsys, monkeypatch):
-    from radp.commands import bench
+    from radp.cli import bench
 
     figures = {"a:b": {"steps_per_s": {"1": 2.0}}, "c:d": {"ms": 3}}
     monkeypatch.setitem(bench.BENCHES, "sim", tuple(figures))

@@ -3,8 +3,8 @@
     python scripts/real_logs.py --raw data --work runs/real --page docs/real-logs-results.md
 
 `raw` has a folder per source, named as in CONVERSIONS. Stores, drives and pictures go to `work` and stay there: the
-licences of the data do not let pictures of them be published. The page holds counts and scores. What is there already
-is not made again, so a planner that comes later costs its own drives only.
+licences of the data do not let pictures of them be published. The page holds counts and scores. What exists already
+is not made again, so a planner that is added later needs only its own drives.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def gallery(store: ScenarioStore, file: Path, pictures: int, reach: float = NEAR
 
 def scores(rows: Sequence[Row], base: str | None = None) -> list[str]:
     """The table x100 with 95 % intervals, and what its drives are."""
-    note = "x100, 95 % intervals from 10,000 resamples of logs; n/a: the map does not tell."
+    note = "x100, 95 % intervals from 10,000 resamples of logs; n/a: not in the map."
     return [table(rows, base), "", note, *footnote(rows).splitlines()]
 
 

@@ -57,7 +57,7 @@ VARIANTS = {
     "no-masks": Variant("padded tokens are seen", {"mask_padded_tokens": False}),
     "mixer": Variant("mixers for polylines", {"polyline_encoder": "mixer"}),
     "one-draw": Variant("one noise draw for a scene", {"noise_draws": 1}),
-    "ego-speed": Variant("the ego's speed is told", {"ego_speed": True}),
+    "ego-speed": Variant("the network sees the ego's speed", {"ego_speed": True}),
     "no-augmentation": Variant("starts as logged", augment=0.0),
     "batch-64": Variant("batches of 64, a quarter of the steps", loop={"batch": 64}),
     "constant-rate": Variant("constant learning rate", loop={"schedule": "constant"}),

@@ -161,9 +161,9 @@ def reproduce_paper(setup: Setup, out: Path, workers: int, say: Callable[[str], 
     run_stages(work, report.stages(), say)
     lead = [
         f"radp {__version__}, seed {setup.seed}. Base: {report.base}. Ours: {report.ours}. {report.scope}",
-        "Every table stands beside the paper's own numbers. Theirs are from nuPlan with full-size models, ours from "
-        "the splits named in the tables: directions are comparable, levels are not. A difference inside its 95% "
-        "interval is printed as 'no difference shown'.",
+        "Every table shows the paper's own numbers, too. Theirs are from nuPlan with full-size models, ours from the "
+        "splits named in the tables: directions are comparable, levels are not. A difference whose 95% interval "
+        "contains 0 is printed as 'no difference shown'.",
     ]
     if setup.base == setup.ours:
         lead.append(f"No aligned planner is packaged: {report.base} stands for both, and there is nothing to compare.")

@@ -39,6 +39,11 @@ def test_list(capsys):
     assert main(["data", "list"]) == 0
 
 
+def test_a_split_without_a_recipe_is_refused(capsys):
+    assert main(["data", "make-split", "sumo14-nothing"]) == 2
+    assert "no recipe for 'sumo14-nothing'; there are sumo14-dev, sumo14-hard-xl" in capsys.readouterr().err
+
+
 def test_export_writes_files_that_open_as_a_split(capsys, store, tmp_path):
     out = tmp_path / "out"
     assert main(["export", "json", str(store), "--out", str(out), "--limit", "2"]) == 0

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 
-def make_split(name: str, workers: int = 2) -> int:
+import tyro
+
+
+def make_split(name: Annotated[str, tyro.conf.Positional], workers: int = 2) -> int:
     """Make sumo14-dev or sumo14-hard-xl, the same on every machine, and check it by its hash.
 
     It is written to the folder RADP_DATA (by default ~/.cache/radp), where every command finds it by its name.

@@ -23,7 +23,7 @@ from radp.evaluation.planners import COLUMNS, Row, compare
 from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.planners.diffusion import scene_config
 from radp.runs.folder import RunFolder
-from radp.statistics.estimate import difference, interval
+from radp.statistics.estimate import LEGEND, difference, interval
 from radp.training.base import BaseConfig, train_base
 from radp.training.data import open_samples
 from radp.training.loop import LoopConfig
@@ -133,7 +133,7 @@ def report(rows: Sequence[Row], work: Path, loop: LoopConfig) -> list[str]:
         lines.append(f"| {' | '.join(cells)} |")
     recipe = f"{loop.steps:,} steps, batch {loop.batch}, rate {loop.lr:g}, {loop.warmup} steps of warm-up, one seed."
     drives = f"{len(rows[0].values['score'])} reactive drives of {rows[0].split}"
-    return [*lines, "", f"Each: {recipe}  ", f"x100, 95 % intervals over {drives}; minutes of one core."]
+    return [*lines, "", f"Each: {recipe}  ", f"x100, 95 % intervals over {drives}; minutes of one core.  ", LEGEND]
 
 
 if __name__ == "__main__":

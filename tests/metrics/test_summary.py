@@ -35,7 +35,7 @@ def test_means_counts_and_kinds() -> None:
     assert (progress["mean"], progress["count"]) == (0.75, 2)
     assert summary["kinds"]["left"]["score"]["mean"] == 0.75
     assert summary["kinds"]["right"]["metrics"]["ego_is_comfortable"] == {
-        "mean": None, "low": None, "high": None, "count": 0,
+        "mean": None, "low": None, "high": None, "smallest_difference": None, "count": 0,
     }  # fmt: skip
     assert summary["kinds"]["right"]["failed"] == 1
     json.loads(json.dumps(summary, allow_nan=False))
@@ -49,8 +49,10 @@ def test_intervals_are_those_of_every_table() -> None:
     for order in (cards, cards[::-1]):  # whatever order drives come in
         summary = summarise(order)
         assert (summary["score"]["low"], summary["score"]["high"]) == pytest.approx((expected.low, expected.high))
+        assert summary["score"]["smallest_difference"] == pytest.approx(expected.smallest_difference)
         assert summary["bootstrap"]["over"] == "scenarios"
     assert "95% intervals over scenarios" in summary_text(summary)
+    assert f"  d {100 * expected.smallest_difference:5.2f}\n" in summary_text(summary)
 
 
 def test_egos_of_one_log_are_drawn_together() -> None:
@@ -66,7 +68,7 @@ def test_egos_of_one_log_are_drawn_together() -> None:
 
 def test_one_drive_and_none() -> None:
     one = summarise(CARDS[:1])
-    assert one["score"] == {"mean": 1.0, "low": 1.0, "high": 1.0, "count": 1}
+    assert one["score"] == {"mean": 1.0, "low": 1.0, "high": 1.0, "smallest_difference": None, "count": 1}
     none = summarise([])
     assert none["scenarios"] == 0
     assert none["score"]["mean"] is None

@@ -15,7 +15,7 @@ from radp.statistics.bootstrap import (
     paired_difference,
     resample_means,
 )
-from radp.statistics.estimate import Estimate, difference, interval
+from radp.statistics.estimate import LEGEND, Estimate, difference, interval
 
 
 def test_the_definition():
@@ -114,7 +114,16 @@ def test_figures_are_written_with_their_intervals():
     assert difference(Estimate(0.1, 0.05, 0.2, 5), 2) == "+0.10 [+0.05, +0.20]"
     assert difference(Estimate(0.1, 0.1, 0.1, 1), 2).endswith(": no difference shown")  # one scenario shows nothing
     assert difference(Estimate(0.1, -0.05, 0.2, 4), 2).endswith(": no difference shown")
-    assert interval(Estimate(np.nan, np.nan, np.nan, 0)) == "n/a"
+    assert interval(Estimate(np.nan, np.nan, np.nan, 0)) == difference(Estimate(np.nan, np.nan, np.nan, 0)) == "n/a"
+
+
+def test_the_smallest_difference_stands_beside_the_interval():
+    """2.80 standard errors; none where the values do not vary."""
+    assert interval(Estimate(0.5, 0.25, 0.75, 4, 0.1), 2) == "0.50 [0.25, 0.75] (d 0.28)"
+    assert interval(Estimate(0.5, 0.25, 0.75, 4, 0.1), 1, 100, count=True) == "50.0 [25.0, 75.0] (n 4, d 28.0)"
+    assert difference(Estimate(0.1, -0.05, 0.2, 9, 0.01), 1, 100) == "+10.0 [-5.0, +20.0] (d 2.8): no difference shown"
+    assert interval(mean_of(np.ones(9)), 1, 100) == "100.0 [100.0, 100.0]"
+    assert "80% power, two-sided 5%): 2.80 standard errors" in LEGEND
 
 
 def test_json_has_no_nan():

@@ -16,13 +16,17 @@ def evaluate_planners(
     limit: int | None = None,
     workers: int = 1,
     seed: int = 0,
+    seeds: int = 1,
+    json: bool = False,
 ) -> int:
     """Drive planners over splits in closed loop and print one table: every sub-score with its 95% interval.
 
-    Drives that are there already are not driven again. The table is also written to OUT/planners.md.
+    Beside each interval stands the smallest difference that could have been shown. Drives that are there already are
+    not driven again. Also written: OUT/planners.md and OUT/planners.json.
 
     Example:
         radp evaluate planners --planners log_replay idm pdm_closed --splits sumo14-val --out runs/table
+        radp evaluate planners --planners idm radp-mini --splits sumo14-val --base idm --seeds 3 --out runs/table
 
     Args:
         planners: Names, model folders, or your own as file.py:Class.
@@ -32,14 +36,22 @@ def evaluate_planners(
         base: A planner of the list to which the others are compared, paired by scenario.
         limit: At most this many scenarios of each split.
         workers: Processes.
-        seed: Of the planners' randomness.
+        seed: Of the planners' randomness; the first of several.
+        seeds: How many seeds each scenario is driven with, averaged inside it; planners without randomness drive once.
+        json: Print JSON instead of the table.
     """
-    from radp.evaluation.planners import compare, footnote, table
+    from radp.evaluation.planners import compare, footnote, table, table_json
+    from radp.runs.errors import BadInput
+    from radp.runs.files import write_json_atomically
 
-    rows = compare(planners, splits, agents, out, limit, workers, seed)
-    text = f"{table(rows, base)}\n\n{footnote(rows)}"
+    names, base = [Path(planner).name for planner in planners], base and Path(base).name
+    if base is not None and base not in names:
+        raise BadInput(f"base is {base!r}, expected one of the planners: {', '.join(names)}")
+    rows = compare(planners, splits, agents, out, limit, workers, seed, seeds)
+    text, data = f"{table(rows, base)}\n\n{footnote(rows)}", table_json(rows, base)
     (out / "planners.md").write_text(text + "\n")
-    print(text)
+    write_json_atomically(out / "planners.json", data)
+    print(json_module.dumps(data, indent=1) if json else text)
     return 0
 
 

@@ -18,7 +18,7 @@ from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
 from radp.sim.rollout import Rollout
 from radp.statistics.bootstrap import RESAMPLES, draws, estimate_of, macro_estimate
-from radp.statistics.estimate import Estimate, interval
+from radp.statistics.estimate import LEGEND, Estimate, interval
 from radp.statistics.groups import members
 from radp.statistics.ranks import resampled_spearman
 
@@ -139,4 +139,4 @@ def fidelity_table(found: Sequence[Fidelity]) -> str:
     for one in found:
         for rule, rho, mae in zip(one.rules, one.spearman, one.mae):
             lines.append(f"| {one.split} | {rule} | {interval(rho)} | {interval(mae)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", LEGEND])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,13 @@ import numpy as np
 
 from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
 from radp.metrics.score import METRICS
+from radp.planners import load_planner
+from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
-from radp.statistics.bootstrap import mean_of, paired_difference
-from radp.statistics.estimate import Estimate, difference, interval
+from radp.sim.planner import is_random
+from radp.statistics.bootstrap import LEVEL, RESAMPLES, known_mean, mean_of, means_of, paired_difference
+from radp.statistics.estimate import LEGEND, Estimate, difference, interval
+from radp.statistics.power import ERRORS, POWER, SIGNIFICANCE
 
 COLUMNS = {
     "score": "Score",
@@ -39,6 +43,7 @@ class Row:
     values: dict[str, np.ndarray]
     logs: np.ndarray | None = None  # (N,) the log of each scenario, for intervals over logs
     seconds: np.ndarray | None = None  # (N,) how long each was driven; NaN where the planner failed
+    seeds: tuple[int, ...] = (0,)  # of the drives whose values are averaged inside each scenario
 
     def estimate(self, metric: str) -> Estimate:
         return mean_of(self.values[metric], groups=self.logs)
@@ -47,13 +52,30 @@ class Row:
         """Paired by scenario."""
         return paired_difference(self.values[metric], base.values[metric], groups=self.logs)
 
+    def estimates(self) -> dict[str, Estimate]:
+        """Of all columns, from the same draws."""
+        return dict(zip(COLUMNS, means_of(np.stack([self.values[m] for m in COLUMNS]), groups=self.logs)))
+
+    def differences(self, base: Row) -> dict[str, Estimate]:
+        """To the base in all columns, paired by scenario."""
+        less = np.stack([self.values[m] - base.values[m] for m in COLUMNS])
+        return dict(zip(COLUMNS, means_of(less, groups=self.logs)))
+
     @classmethod
-    def read(cls, run: Path, split: str, agents: str, planner: str) -> Row:
+    def read(cls, run: Path, split: str, agents: str, planner: str, seed: int = 0) -> Row:
         """The score cards of a run."""
         cards = read_cards(run)
         logs = np.array([log_of(card["token"]) for card in cards])
         seconds = np.array([np.nan if card["seconds"] is None else card["seconds"] for card in cards])
-        return cls(split, agents, planner, values_of(cards), logs, seconds)
+        return cls(split, agents, planner, values_of(cards), logs, seconds, (seed,))
+
+
+def over_seeds(rows: Sequence[Row]) -> Row:
+    """The same scenarios driven with several seeds -> one row, in which each scenario has the mean over its seeds."""
+    first = rows[0]
+    values = {name: known_mean(np.stack([row.values[name] for row in rows], -1)) for name in first.values}
+    seeds = tuple(seed for row in rows for seed in row.seeds)
+    return replace(first, values=values, seeds=seeds)
 
 
 def compare(
@@ -64,17 +86,31 @@ def compare(
     limit: int | None = None,
     workers: int = 1,
     seed: int = 0,
+    seeds: int = 1,
 ) -> list[Row]:
-    """Drive everything (what is there already is kept) and read the score cards."""
+    """Drive everything (what is there already is kept) and read the score cards.
+
+    Each scenario is driven with `seeds` seeds, beginning with `seed`; once by a planner that is not random.
+    """
+    if seeds < 1:
+        raise BadInput(f"seeds is {seeds}, expected at least 1")
+    several = {planner for planner in planners if seeds > 1 and is_random(load_planner(planner))}
     rows = []
     for split in splits:
         for agents in modes:
             for planner in planners:
-                folder = out / f"{Path(split).name}-{agents}-{Path(planner).name}"
-                run = run_simulation(planner, split, folder, agents, workers=workers, seed=seed, limit=limit)
-                summarise_run(run)
-                rows.append(Row.read(folder, Path(split).name, agents, Path(planner).name))
+                drawn = range(seed, seed + (seeds if planner in several else 1))
+                each = [drive(planner, split, agents, out, s, workers=workers, limit=limit) for s in drawn]
+                rows.append(over_seeds(each))
     return rows
+
+
+def drive(planner: str, split: str, agents: str, out: Path, seed: int, **options: Any) -> Row:
+    """One planner on one split with one seed. A seed has its own run folder: more seeds cost their own drives only."""
+    names = Path(split).name, agents, Path(planner).name
+    folder = out / ("-".join(names) + (f"-seed{seed}" if seed else ""))
+    summarise_run(run_simulation(planner, split, folder, agents, seed=seed, **options))
+    return Row.read(folder, *names, seed)
 
 
 def read_cards(run: Path) -> list[dict[str, Any]]:
@@ -97,17 +133,41 @@ def table(rows: Sequence[Row], base: str | None = None) -> str:
         f"|---|---|---|{'---|' * len(COLUMNS)}",
     ]
     for row in rows:
-        cells = [interval(row.estimate(metric), 1, 100) for metric in COLUMNS]
+        cells = [interval(estimate, 1, 100) for estimate in row.estimates().values()]
         lines.append(f"| {row.split} | {row.agents} | {row.planner} | {' | '.join(cells)} |")
-        same = [r for r in rows if (r.split, r.agents, r.planner) == (row.split, row.agents, base)]
-        if same and row.planner != base:
-            changes = [difference(row.difference(same[0], metric), 1, 100) for metric in COLUMNS]
+        if reference := _reference(row, rows, base):
+            changes = [difference(estimate, 1, 100) for estimate in row.differences(reference).values()]
             lines.append(f"| | | difference to {base} | {' | '.join(changes)} |")
     return "\n".join(lines)
 
 
+def _reference(row: Row, rows: Sequence[Row], base: str | None) -> Row | None:
+    """The base on the same drives, unless the row is its own."""
+    same = (r for r in rows if (r.split, r.agents, r.planner) == (row.split, row.agents, base))
+    return None if row.planner == base else next(same, None)
+
+
+def table_json(rows: Sequence[Row], base: str | None = None) -> dict[str, Any]:
+    """Everything that the table says, 0..1, JSON-ready."""
+    found = []
+    for row in rows:
+        entry: dict[str, Any] = {"split": row.split, "agents": row.agents, "planner": row.planner}
+        entry |= {"seeds": list(row.seeds), "scenarios": len(row.values["score"])}
+        entry |= {"logs": len(row.values["score"]) if row.logs is None else len(np.unique(row.logs))}
+        entry["means"] = {metric: estimate.to_json() for metric, estimate in row.estimates().items()}
+        if reference := _reference(row, rows, base):
+            entry["differences"] = {
+                metric: estimate.to_json() | {"shown": estimate.excludes_zero}
+                for metric, estimate in row.differences(reference).items()
+            }
+        found.append(entry)
+    power = {"power": POWER, "significance": SIGNIFICANCE, "standard_errors": ERRORS}
+    bootstrap = {"resamples": RESAMPLES, "level": LEVEL}
+    return {"base": base, "bootstrap": bootstrap, "smallest_difference": power, "rows": found}
+
+
 def footnote(rows: Sequence[Row]) -> str:
-    """One sentence per split on what its drives are: how many, of how many logs, how long."""
+    """What the drives are: how many, of how many logs, how long, with which seeds; and what d means."""
     notes = {}
     for row in rows:
         if row.logs is not None and row.seconds is not None and not np.isnan(row.seconds).all():
@@ -116,4 +176,15 @@ def footnote(rows: Sequence[Row]) -> str:
             logs = len(np.unique(row.logs))
             of_logs = "" if logs == len(row.logs) else f" of {logs} logs, which are resampled whole"
             notes[row.split] = f"{row.split}: {len(row.logs)} drives{of_logs}, each {long} long."
-    return "\n".join(notes.values())
+    return "\n".join([*notes.values(), *_seed_notes(rows), LEGEND])
+
+
+def _seed_notes(rows: Sequence[Row]) -> list[str]:
+    """Which planners were driven with several seeds, and which once."""
+    if all(len(row.seeds) == 1 for row in rows):
+        return []
+    words: dict[str, list[str]] = {}
+    for planner, seeds in {row.planner: row.seeds for row in rows}.items():
+        several = f"Each scenario driven with seeds {seeds[0]} to {seeds[-1]}, averaged inside it"
+        words.setdefault(several if len(seeds) > 1 else "Driven once, without randomness", []).append(planner)
+    return [f"{how}: {', '.join(who)}." for how, who in words.items()]

@@ -10,7 +10,7 @@ import numpy as np
 from radp.metrics.score import METRICS
 from radp.scenario.parts import log_of
 from radp.statistics.bootstrap import LEVEL, RESAMPLES, means_of
-from radp.statistics.estimate import Estimate
+from radp.statistics.estimate import LEGEND, Estimate
 from radp.version import __version__
 
 
@@ -51,8 +51,8 @@ def _value(card: dict[str, Any], name: str) -> float:
 
 
 def _figures(estimate: Estimate) -> dict[str, Any]:
-    figures = estimate.to_json()
-    return {"mean": figures["value"], **{name: figures[name] for name in ("low", "high", "count")}}
+    figures, others = estimate.to_json(), ("low", "high", "smallest_difference", "count")
+    return {"mean": figures["value"], **{name: figures[name] for name in others}}
 
 
 def summary_text(summary: dict[str, Any]) -> str:
@@ -69,6 +69,7 @@ def summary_text(summary: dict[str, Any]) -> str:
             f"  {kind:<56} {_interval_text(group['score'])}  n {group['scenarios']}"
             for kind, group in summary["kinds"].items()
         ]
+    lines.append(LEGEND)
     lines += [f"failed: {failure['token']}: {failure['reason']}" for failure in summary["failures"]]
     return "\n".join(lines)
 
@@ -76,4 +77,6 @@ def summary_text(summary: dict[str, Any]) -> str:
 def _interval_text(figures: dict[str, Any]) -> str:
     if figures["mean"] is None:
         return "   n/a"
-    return f"{100 * figures['mean']:6.2f}  [{100 * figures['low']:6.2f}, {100 * figures['high']:6.2f}]"
+    smallest = figures["smallest_difference"]
+    d = "" if smallest is None else f"  d {100 * smallest:5.2f}"
+    return f"{100 * figures['mean']:6.2f}  [{100 * figures['low']:6.2f}, {100 * figures['high']:6.2f}]{d}"

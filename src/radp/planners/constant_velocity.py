@@ -17,6 +17,7 @@ class ConstantVelocityPlanner:
     """33 poses every 0.25 s from the current rear axle along the current heading; speed = vx of the rear axle."""
 
     name = "constant_velocity"
+    deterministic = True
 
     def plan(self, observation: Observation) -> Plan:
         """B worlds -> plans of 33 poses with their times."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -49,6 +50,7 @@ class IDMPlanner:
     decel: float = 3.0  # m/s2
     exponent: float = 4.0
     radius: float = 40.0  # m
+    deterministic: ClassVar[bool] = True
     name: str = field(default="idm", init=False)
     guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
 

@@ -22,6 +22,7 @@ class LogReplayPlanner:
     """
 
     name = "log_replay"
+    deterministic = True
 
     def __init__(self) -> None:
         self._logs: dict[Briefing, Scenario] = {}

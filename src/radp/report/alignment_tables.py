@@ -12,7 +12,7 @@ from radp.evaluation.drives import PRESSURES, RIVALS, read_drives
 from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, MIN_WINDOW_LEFT, TOP_SHARE
 from radp.report.table import Table, number, percent
 from radp.statistics.bootstrap import RESAMPLES
-from radp.statistics.estimate import NONE, difference, interval
+from radp.statistics.estimate import LEGEND, NONE, difference, interval
 
 TITLES = {
     "collision": "Physical collision",
@@ -66,7 +66,10 @@ def alignment_table(aligned: Aligned, where: str) -> Table:
         f"Lift@{TOP_SHARE:.0%}", "temporal rho", "shuffled rho",
     )  # fmt: skip
     return Table(
-        f"Temporal risk alignment, {where}, {aligned.scenarios} scenarios", header, tuple(rows), (ELIGIBLE, CHANCE)
+        f"Temporal risk alignment, {where}, {aligned.scenarios} scenarios",
+        header,
+        tuple(rows),
+        (ELIGIBLE, CHANCE, LEGEND),
     )
 
 
@@ -86,6 +89,7 @@ def cross_as_table(cross: CrossTable, where: str) -> Table:
     notes = (
         "Mean temporal Spearman of the pressure in the row with the risk in the column; [matched], * highest of the "
         f"column. The matched pressure is the highest for {hits} of 7 risks; differences are paired by scenario.",
+        LEGEND,
     )
     return Table(
         f"Pressure against every risk, {cross.source}, {where}", ("pressure", *TITLES.values()), tuple(rows), notes
@@ -105,7 +109,7 @@ def rival_table(aligned: Aligned, where: str) -> Table:
              interval(macro["auprc"]), interval(macro["lift"], 2))
         )  # fmt: skip
     header = ("predictor", *TITLES.values(), "mean rho", "minus teacher", "mean AUPRC", f"mean Lift@{TOP_SHARE:.0%}")
-    notes = tuple(f"{name}: {words}." for name, words in RIVALS.items() if name in sources)
+    notes = (*(f"{name}: {words}." for name, words in RIVALS.items() if name in sources), LEGEND)
     return Table(f"Rival predictors of the same risks (temporal rho), {where}", header, tuple(rows), notes)
 
 

@@ -8,7 +8,7 @@ from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.intervention import HIGH, Intervention
 from radp.report.alignment_tables import TITLES
 from radp.report.table import Table
-from radp.statistics.estimate import difference
+from radp.statistics.estimate import LEGEND, difference
 
 
 def intervention_table(found: Sequence[Intervention], step: float, where: str) -> Table:
@@ -27,6 +27,7 @@ def intervention_table(found: Sequence[Intervention], step: float, where: str) -
         "the frames where the plain drive had that pressure, paired, with 95% intervals over scenarios; [matched "
         "risk]. Negative = the risk falls.",
         "Units: " + "; ".join(f"{TITLES[e.name]}: {e.severity}" for e in ENDPOINTS) + ".",
+        LEGEND,
     )
     header = ("rule", "gradient", "scenarios", "frames", *TITLES.values())
     return Table(f"Intervention along the gradient, {where}", header, tuple(rows), notes)

@@ -14,7 +14,7 @@ from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
 from radp.report.alignment_tables import CHANCE, ELIGIBLE, TITLES
 from radp.report.table import Table, percent
-from radp.statistics.estimate import NO_DIFFERENCE, NONE, Estimate, difference, interval
+from radp.statistics.estimate import LEGEND, NO_DIFFERENCE, NONE, Estimate, difference, interval
 
 BESIDE = "Theirs: nuPlan, full-size models, as printed in the paper. Directions are comparable, levels are not."
 PAIRED = "Differences are paired by scenario; 95% intervals over scenarios (10,000 resamples), x100."
@@ -32,7 +32,7 @@ def performance_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> 
             told = (difference(mine[ours].difference(mine[base], m), 1, 100) for m in COLUMNS)
             lines.append((split, "ours: difference", *told))
         lines += _their_performance(paper.their_split(split))
-    notes = (scope, BESIDE, PAIRED)
+    notes = (scope, BESIDE, PAIRED, LEGEND)
     return Table("Closed-loop planning performance with reactive agents", _header("split"), tuple(lines), notes)
 
 
@@ -94,7 +94,10 @@ def overview_table(rows: Sequence[Row], scope: str) -> Table:
         theirs = [paper.their_split(split) for split in splits]
         lines.append(("nuPlan", f"{name} (paper)", *(f"{values[order.index(t)]:.2f}" if t else NONE for t in theirs)))
     return Table(
-        "Overview of planners, reactive scores", ("benchmark", "planner", *splits), tuple(lines), (scope, BESIDE)
+        "Overview of planners, reactive scores",
+        ("benchmark", "planner", *splits),
+        tuple(lines),
+        (scope, BESIDE, LEGEND),
     )
 
 
@@ -114,7 +117,7 @@ def nonreactive_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> 
             a, b = paper.NONREACTIVE[theirs]
             lines.append((f"nuPlan {theirs} (paper)", f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}"))
     header = ("split", f"{base} / Diffusion Planner", f"{ours} / RADP", "difference")
-    return Table("Closed-loop scores with non-reactive agents", header, tuple(lines), (scope, BESIDE, PAIRED))
+    return Table("Closed-loop scores with non-reactive agents", header, tuple(lines), (scope, BESIDE, PAIRED, LEGEND))
 
 
 def ablation_table(rows: Sequence[Row], names: Mapping[str, str], ours: str, scope: str) -> Table:
@@ -132,7 +135,7 @@ def ablation_table(rows: Sequence[Row], names: Mapping[str, str], ours: str, sco
     for setting, values in paper.ABLATION.items():
         lines.append((f"nuPlan test14-hard (paper): {setting}", *_in_our_columns(values)))
     return Table(
-        "Rule ablations, reactive agents", ("setting", *COLUMNS.values()), tuple(lines), (scope, BESIDE, PAIRED)
+        "Rule ablations, reactive agents", ("setting", *COLUMNS.values()), tuple(lines), (scope, BESIDE, PAIRED, LEGEND)
     )
 
 
@@ -154,12 +157,12 @@ def fidelity_tables(fidelities: Mapping[str, Fidelity], aligned: Mapping[str, Al
         if one is not None:
             by_rule += [(split, r, interval(s), interval(m)) for r, s, m in zip(one.rules, one.spearman, one.mae)]
     header = ("split", "macro Spearman", "MAE", "Top-1 [%]", "teacher rho", "head rho")
-    notes = [scope, BESIDE, "95% intervals over scenarios (10,000 resamples)."]
+    notes = [scope, BESIDE, "95% intervals over scenarios (10,000 resamples).", LEGEND]
     if not fidelities:
         notes.append("The planner has no attribution head, so there is no fidelity to measure.")
     tables = [Table("Head-teacher fidelity and future-risk alignment", header, tuple(lines), tuple(notes))]
     if by_rule:
-        tables.append(Table("Fidelity by rule", ("split", "rule", "Spearman", "MAE"), tuple(by_rule), (scope,)))
+        tables.append(Table("Fidelity by rule", ("split", "rule", "Spearman", "MAE"), tuple(by_rule), (scope, LEGEND)))
     return tables
 
 
@@ -184,7 +187,7 @@ def temporal_table(aligned: Aligned, split: str, scope: str) -> Table:
         "shuffled rho",
     )  # fmt: skip
     title = f"Temporal risk alignment, ours {split}, paper nuPlan val14"
-    return Table(title, header, tuple(lines), (scope, BESIDE, ELIGIBLE, CHANCE))
+    return Table(title, header, tuple(lines), (scope, BESIDE, ELIGIBLE, CHANCE, LEGEND))
 
 
 def latency_table(figures: Mapping[str, Any], scope: str) -> Table:

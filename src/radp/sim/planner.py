@@ -21,6 +21,9 @@ class Planner(Protocol):
     A planner may also have `start(scenarios)`, which is called once for each batch before its first step. That call is
     privileged: scenarios hold the whole log. Only planners that replay the log may use what lies ahead in it; any other
     planner that does cheats.
+
+    A planner that draws nothing from `observation.seeds` may say so with `deterministic = True`: it is then driven once
+    where others are driven with several seeds.
     """
 
     name: str
@@ -35,6 +38,11 @@ def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
     start = getattr(planner, "start", None)
     if start is not None:
         start(scenarios)
+
+
+def is_random(planner: Planner) -> bool:
+    """Whether another seed may give another drive; a planner that does not say counts as random."""
+    return not getattr(planner, "deterministic", False)
 
 
 def plan_from_world(observation: Observation, poses: np.ndarray, times: np.ndarray | None = None) -> Plan:

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radp.statistics.power import smallest_difference
+from radp.statistics.power import ERRORS, POWER, SIGNIFICANCE, smallest_difference
 
 NONE = "n/a"
 NO_DIFFERENCE = "no difference shown"
 FEWEST = 5  # groups
+LEGEND = (
+    f"d: smallest difference that could have been shown ({POWER:.0%} power, two-sided {SIGNIFICANCE:.0%}): "
+    f"{ERRORS:.2f} standard errors of the figure, so of the mean, or beside a difference of the paired difference; "
+    "none where all values are equal."
+)
 
 
 @dataclass(frozen=True)
@@ -42,16 +47,21 @@ class Estimate:
 
 
 def interval(estimate: Estimate, digits: int = 3, times: float = 1.0, count: bool = False) -> str:
-    """0.235 [0.213, 0.256], with the number of scenarios if asked for."""
-    if np.isnan(estimate.value):
-        return NONE
-    value, low, high = (f"{times * v:.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]" + (f" (n {estimate.count})" if count else "")
+    """0.235 [0.213, 0.256] (n 110, d 0.031): n, if asked for, the number of scenarios, d as `LEGEND` says."""
+    return _written(estimate, f".{digits}f", times, count)
 
 
 def difference(estimate: Estimate, digits: int = 3, times: float = 1.0) -> str:
-    """+1.2 [+0.4, +2.0]; an interval that holds 0 is called what it is."""
+    """+1.2 [-0.4, +2.8] (d 2.3): no difference shown. An interval that holds 0 is called what it is."""
+    text = _written(estimate, f"+.{digits}f", times)
+    return text if text == NONE or estimate.excludes_zero else f"{text}: {NO_DIFFERENCE}"
+
+
+def _written(estimate: Estimate, form: str, times: float, count: bool = False) -> str:
     if np.isnan(estimate.value):
         return NONE
-    value, low, high = (f"{times * v:+.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]" + ("" if estimate.excludes_zero else f": {NO_DIFFERENCE}")
+    value, low, high = (format(times * v, form) for v in (estimate.value, estimate.low, estimate.high))
+    smallest = times * estimate.smallest_difference
+    notes = [f"n {estimate.count}"] if count else []
+    notes += [] if np.isnan(smallest) else [f"d {format(smallest, form.lstrip('+'))}"]
+    return f"{value} [{low}, {high}]" + (f" ({', '.join(notes)})" if notes else "")

@@ -6,6 +6,7 @@ Dauner et al., Parting with Misconceptions about Learning-based Vehicle Motion P
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -52,6 +53,7 @@ class PDMClosedPlanner:
     room: Room = ROOM
     fractions: tuple[float, ...] = FRACTIONS
     offsets: tuple[float, ...] = OFFSETS
+    deterministic: ClassVar[bool] = True
     name: str = "pdm_closed"
     guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
 

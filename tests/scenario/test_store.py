@@ -256,8 +256,8 @@ def test_what_a_killed_writer_left_behind_is_no_harm(tmp_path):
 
 
 def test_a_store_opens_without_decoding_anything(tmp_path, monkeypatch):
-    from radp.scenario import codec
     from radp.scenario import store as store_module
+    from radp.storage import codec
 
     path = write(tmp_path / "store", scenarios(100), rows_per_shard=32)
     monkeypatch.setattr(codec, "decode_array", None)

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from radp.runs.errors import BadInput
-from radp.scene.array_file import ArrayFileError, map_arrays, write_arrays
 from radp.scene.npz import NpzFolder, write_npz
 from radp.scene.samples import MANIFEST, SampleStore, SampleWriter, iter_batches, pack_npz, shard_name
 from radp.scene.scene import Scene
+from radp.storage.arrays import ArrayFileError, map_arrays, write_arrays
 from tests.made_scenes import made_scene
 
 

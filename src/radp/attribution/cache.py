@@ -21,8 +21,8 @@ from radp.model.network import DiffusionModel
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_json_atomically
 from radp.runs.parallel import parallel_map
-from radp.scene.array_file import map_arrays, write_arrays
 from radp.scene.samples import Samples
+from radp.storage.arrays import map_arrays, write_arrays
 
 MANIFEST = "cache.json"
 FORMAT = 1

@@ -17,10 +17,10 @@ from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.hardest import hardest_tokens, write_selection
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
-from radp.scenario.blobs import content_hash
 from radp.scenario.splits import made_split
 from radp.scenario.store import ScenarioStore
 from radp.sources.sumo.make import generate
+from radp.storage.records import content_hash
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,19 @@ class RoadMap:
                     rows[block][int(other)] = None
         return Ragged.from_rows([list(row) for row in rows], dtype=np.int64)
 
+    def compact(self) -> dict[str, Any]:
+        """For storing: lane areas that are the left border and the reversed right border are left out."""
+        pairs = zip(_area_arrays(self.lane_polygons), _area_arrays(_strips(self.left, self.right)))
+        same = all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
+        return {"lane_polygons": None} if same else {}
+
+    @staticmethod
+    def whole(values: dict[str, Any]) -> dict[str, Any]:
+        """The inverse of `compact`."""
+        if values["lane_polygons"] is None:
+            values["lane_polygons"] = _strips(values["left"], values["right"])
+        return values
+
     def validate(self) -> None:
         """Raise ValueError naming the field, the lane and the bad value."""
         count = len(self)
@@ -132,3 +146,12 @@ class RoadMap:
         ):
             if len(rows) and (rows.min() < 0 or rows.max() >= upper):
                 raise ValueError(f"map {self.name!r}: {field} points to {int(rows.max())}, expected 0..{upper - 1}")
+
+
+def _strips(left: Ragged, right: Ragged) -> Polygons:
+    """Areas between borders: left border, then the right one backwards."""
+    return Polygons.from_exteriors([np.concatenate((a, b[::-1])) for a, b in zip(left, right)])
+
+
+def _area_arrays(areas: Polygons) -> tuple[np.ndarray, ...]:
+    return areas.offsets, areas.rings.offsets, areas.rings.values

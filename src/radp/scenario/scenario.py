@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,20 @@ class Tracks:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def compact(self) -> dict[str, Any]:
+        """For storing: the states (V, 5) of valid frames alone, if the others are zero in every bit (-0.0 is not)."""
+        fits = self.state.shape[:2] == self.valid.shape
+        return {"state": self.state[self.valid]} if fits and not self.state[~self.valid].tobytes().strip(b"\0") else {}
+
+    @staticmethod
+    def whole(values: dict[str, Any]) -> dict[str, Any]:
+        """The inverse of `compact`."""
+        packed, valid = values["state"], values["valid"]
+        if packed.ndim == 2:
+            values["state"] = np.zeros((*valid.shape, packed.shape[-1]), dtype=packed.dtype)
+            values["state"][valid] = packed
+        return values
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pyarrow as pa
 from radp.road.road_map import RoadMap
 from radp.runs.errors import BadInput
 from radp.runs.files import atomic_path
-from radp.scenario.blobs import decode_fields, encode_fields, pack_blobs, unpack_blobs
-from radp.scenario.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
 from radp.scenario.scenario import Scenario, Tracks, TrafficLights
+from radp.storage.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
+from radp.storage.records import decode_fields, encode_fields, pack_blobs, unpack_blobs
 
 FORMAT = "radp-scenarios"
 VERSION = 1

@@ -22,8 +22,6 @@ import pyarrow as pa
 
 from radp.road.road_map import RoadMap
 from radp.runs.files import remove_temporaries, write_json_atomically
-from radp.scenario.blobs import content_hash
-from radp.scenario.codec import LEVEL
 from radp.scenario.scenario import Scenario
 from radp.scenario.shards import (
     FORMAT,
@@ -38,6 +36,8 @@ from radp.scenario.shards import (
     scenario_row,
     write_shard,
 )
+from radp.storage.codec import LEVEL
+from radp.storage.records import content_hash
 
 __all__ = [
     "EncodedScenarios",

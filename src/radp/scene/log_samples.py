@@ -25,9 +25,7 @@ from radp.runs.files import remove_temporaries, write_atomically, write_json_ato
 from radp.runs.parallel import parallel_map
 from radp.scenario import RoadMap, Scenario
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos, with_ego_track
-from radp.scenario.blobs import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
 from radp.scenario.splits import Split
-from radp.scene.array_file import map_arrays, write_arrays
 from radp.scene.builder import (
     FUTURE,
     PUBLISHED,
@@ -44,6 +42,8 @@ from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
 from radp.scene.scene import EgoColumn, Scene
 from radp.sim.observation import HISTORY
+from radp.storage.arrays import map_arrays, write_arrays
+from radp.storage.records import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
 
 FORMAT, VERSION = "radp-log-samples", 1
 MAPS = "maps"

@@ -17,9 +17,9 @@ import torch
 
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_json_atomically
-from radp.scene.array_file import map_arrays, write_arrays
 from radp.scene.npz import NpzFolder
 from radp.scene.scene import Scene
+from radp.storage.arrays import map_arrays, write_arrays
 
 FORMAT, VERSION = "radp-samples", 1
 MANIFEST = "manifest.json"

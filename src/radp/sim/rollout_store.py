@@ -11,9 +11,9 @@ import numpy as np
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_atomically
 from radp.scenario import Box, Scenario, Tracks
-from radp.scenario.blobs import decode_fields, encode_fields, pack_blobs, unpack_blobs
-from radp.scenario.codec import CodecError
 from radp.sim.rollout import Rollout, logged_agents
+from radp.storage.codec import CodecError
+from radp.storage.records import decode_fields, encode_fields, pack_blobs, unpack_blobs
 
 SUFFIX = ".drive"
 LEVEL = 3  # of compression: drives are written faster than they could be squeezed

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from radp.scenario.codec import CodecError, decode_array, decode_strings, encode_array, encode_strings
+from radp.storage.codec import CodecError, decode_array, decode_strings, encode_array, encode_strings
 from tests.small_scenarios import assert_same
 
 DTYPES = st.sampled_from(["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"])

@@ -1,7 +1,7 @@
-"""Frozen dataclasses of arrays <-> named blobs: `tracks.state` -> bytes. Nested dataclasses give dotted names.
+"""Records (frozen dataclasses of arrays) <-> bytes: a blob for each field, dotted names for nested records.
 
-Two things are not written in full because they follow from others: states of tracks where they are not valid (zeros),
-and lane areas that are the left border and the reversed right border.
+A record whose fields follow from each other may have two methods: `compact()` gives field -> what is written instead of
+it, and the static `whole(values)` gives the values of all fields back.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from radp.geometry.ragged import Polygons, Ragged
-from radp.road.road_map import RoadMap
-from radp.scenario.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
-from radp.scenario.scenario import Tracks
+from radp.storage.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
 
 Record = TypeVar("Record")
 Blobs = Mapping[str, bytes | memoryview]
@@ -28,9 +25,19 @@ MAGIC = b"RADPBLOB"
 NONE = b""
 
 
+def to_bytes(record: Any, level: int = LEVEL) -> bytes:
+    """The whole record, with a checksum; `level` of zstd."""
+    return pack_blobs(encode_fields(record, level))
+
+
+def from_bytes(kind: type[Record], data: bytes | memoryview) -> Record:
+    """The inverse of `to_bytes`; CodecError if the bytes are damaged or of another record."""
+    return decode_fields(kind, unpack_blobs(data))
+
+
 def encode_fields(record: Any, level: int = LEVEL) -> dict[str, bytes]:
     """Every field (array, str, tuple of str, None, nested dataclass) -> blob, names in declared order."""
-    return {name: _encode_leaf(name, value, level) for name, value in _leaves(record, "", _derivable).items()}
+    return {name: _encode_leaf(name, value, level) for name, value in _leaves(record, "", _compact).items()}
 
 
 def decode_fields(kind: type[Record], blobs: Blobs, prefix: str = "") -> Record:
@@ -45,7 +52,10 @@ def decode_fields(kind: type[Record], blobs: Blobs, prefix: str = "") -> Record:
             values[field.name] = decode_fields(hint, blobs, f"{name}.")  # type: ignore[arg-type]
         elif not _has_default(field):
             raise CodecError(f"{name} is missing")
-    return kind(**_whole(kind, values))
+    try:
+        return kind(**(record_type.whole(values) if hasattr(kind, "whole") else values))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise CodecError(f"not a stored {kind.__name__} ({error})") from None
 
 
 def content_hash(record: Any) -> str:
@@ -95,40 +105,8 @@ def _decode_leaf(hint: Any, blob: bytes | memoryview) -> Any:
     return decode_array(blob)
 
 
-def _derivable(record: Any) -> dict[str, Any]:
-    """Field -> what is written instead of it, where the rest of the record gives it back."""
-    if isinstance(record, Tracks) and _is_zero_where(record.state, ~record.valid):
-        return {"state": record.state[record.valid]}
-    if isinstance(record, RoadMap) and _same_areas(record.lane_polygons, _strips(record.left, record.right)):
-        return {"lane_polygons": None}
-    return {}
-
-
-def _is_zero_where(state: np.ndarray, mask: np.ndarray) -> bool:
-    """All bits zero: -0.0 would not come back."""
-    return state.shape[:2] == mask.shape and not state[mask].tobytes().strip(b"\0")
-
-
-def _same_areas(a: Polygons, b: Polygons) -> bool:
-    pairs = ((a.offsets, b.offsets), (a.rings.offsets, b.rings.offsets), (a.rings.values, b.rings.values))
-    return all(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs)
-
-
-def _whole(kind: type, values: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `_derivable`."""
-    if kind is Tracks and values["state"].ndim == 2:
-        packed, valid = values["state"], values["valid"]
-        state = np.zeros((*valid.shape, packed.shape[-1]), dtype=packed.dtype)
-        state[valid] = packed
-        return {**values, "state": state}
-    if kind is RoadMap and values["lane_polygons"] is None:
-        return {**values, "lane_polygons": _strips(values["left"], values["right"])}
-    return values
-
-
-def _strips(left: Ragged, right: Ragged) -> Polygons:
-    """Areas between borders: left border, then the right one backwards."""
-    return Polygons.from_exteriors([np.concatenate((a, b[::-1])) for a, b in zip(left, right)])
+def _compact(record: Any) -> dict[str, Any]:
+    return record.compact() if hasattr(record, "compact") else {}
 
 
 @cache

@@ -5,8 +5,8 @@ import pytest
 
 from radp.geometry.ragged import Polygons
 from radp.scenario import RoadMap, Tracks, TrafficLights
-from radp.scenario.blobs import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
-from radp.scenario.codec import CodecError
+from radp.storage.codec import CodecError
+from radp.storage.records import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
 from tests.small_scenarios import assert_same, small_map, small_scenario
 
 

@@ -61,7 +61,7 @@ def test_the_hardest_of_the_pool_are_kept(recipes):
 
 
 def test_another_content_is_refused_by_its_hash(recipes, monkeypatch):
-    path, found = make_split("sumo14-dev")
+    _, found = make_split("sumo14-dev")
     monkeypatch.setitem(made_splits.RECIPES, "sumo14-dev", replace(RECIPES["sumo14-dev"], digest=found))
     assert make_split("sumo14-dev")[1] == found
     monkeypatch.setitem(made_splits.RECIPES, "sumo14-dev", replace(RECIPES["sumo14-dev"], digest="0" * 64))

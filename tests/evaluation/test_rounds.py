@@ -5,26 +5,24 @@ from pathlib import Path
 import pytest
 
 from radp.evaluation.rounds import Rounds, _judge, remaining, run_rounds
-from radp.model.checkpoint import save_model
-from radp.model.network import DiffusionModel
+from radp.model.checkpoint import load_model, save_model
+from radp.model.paths import model_path
 from radp.runs.errors import BadInput
 from radp.scenario.parts import name_and_part, positions
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
-from tests.made_models import SMALL
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Rounds:
-    """Four scenarios to learn on, one that chooses, and a model that never learnt anything."""
+    """Four scenarios to learn on, one that chooses, and the packaged model."""
     folder = tmp_path_factory.mktemp("rounds")
     split = open_split("sumo14-val")
     for name, places in (("train", (0, 60, 130, 200)), ("dev", (25,))):
         with ScenarioWriter(folder / name) as writer:
             for place in places:
                 writer.add(split[place])
-    save_model(DiffusionModel(SMALL), folder / "model")
-    return Rounds(str(folder / "model"), str(folder / "train"), str(folder / "dev"), rounds=2, expert="idm", stride=20)
+    return Rounds("diffusion-planner-mini", str(folder / "train"), str(folder / "dev"), rounds=2, stride=20)
 
 
 def test_a_round_is_kept_if_collisions_do_not_rise():
@@ -43,8 +41,7 @@ def test_rounds_go_on_where_they_were_stopped(world, tmp_path):
         calls.append((Path(model).parent.name, len(samples)))
         if len(calls) == 2:
             raise KeyboardInterrupt
-        save_model(DiffusionModel(SMALL), folder / "model")
-        return folder / "model"
+        return save_model(load_model(model_path(model)), folder / "model")
 
     with pytest.raises(KeyboardInterrupt):
         run_rounds(world, train, tmp_path)

@@ -1,9 +1,18 @@
+import errno
 import json
 import os
 
 import pytest
 
-from radp.runs.files import atomic_path, remove_temporaries, write_atomically, write_json_atomically
+from radp.runs.errors import LostWrite
+from radp.runs.files import (
+    atomic_path,
+    file_stem,
+    make_folder,
+    remove_temporaries,
+    write_atomically,
+    write_json_atomically,
+)
 
 
 def test_writes_and_replaces(tmp_path):
@@ -34,3 +43,33 @@ def test_leftovers_of_killed_writers_are_removed(tmp_path):
     (tmp_path / "x.json").write_bytes(b"{}")
     remove_temporaries(tmp_path)
     assert os.listdir(tmp_path) == ["x.json"]
+
+
+def full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path, monkeypatch):
+    write_atomically(tmp_path / "a", b"old")
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(LostWrite, match=r"a cannot be written \(No space left on device\)"):
+        write_atomically(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
+
+
+def test_folders_are_made_or_refused_in_a_sentence(tmp_path):
+    write_atomically(tmp_path / "b" / "c" / "a", b"one")
+    assert (tmp_path / "b" / "c" / "a").read_bytes() == b"one"
+    for place in (tmp_path / "b" / "c" / "a" / "d", tmp_path / "b" / "c" / "a" / "d" / "e"):
+        with pytest.raises(LostWrite, match="cannot be written"):
+            write_atomically(place, b"two")
+        with pytest.raises(LostWrite, match="cannot be made"):
+            make_folder(place)
+
+
+@pytest.mark.parametrize("name", ["a", "a/b", "..", "ünï c:d*", "%2F", "x" * 242, "x" * 243, "ü" * 400, "a" * 5000])
+def test_any_name_is_a_file_name(tmp_path, name):
+    stem = file_stem(name)
+    write_atomically(tmp_path / f"{stem}.json.gz", b"one")
+    assert (tmp_path / f"{stem}.json.gz").read_bytes() == b"one"
+    assert file_stem(name) == stem != file_stem(f"{name}x") and file_stem(f"{name}x") != file_stem(f"{name}y")

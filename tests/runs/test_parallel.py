@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from radp.runs import Ledger, parallel_map
+from radp.runs import Ledger, LostWrite, parallel_map
 from radp.runs.parallel import DIED, cpu_count
 
 
@@ -171,3 +171,17 @@ def test_no_worker_outlives_an_interrupted_or_killed_parent(tmp_path, number, sa
     while not all(is_gone(pid) for pid in workers):
         assert time.monotonic() < deadline, "a worker stayed behind"
         time.sleep(0.05)
+
+
+def loses(piece: int) -> int:
+    if piece == 2:
+        raise LostWrite("x.drive cannot be written (No space left on device)")
+    return piece
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_result_that_cannot_be_kept_ends_the_map(tmp_path, workers):
+    ledger, seen = Ledger(tmp_path / "ledger.jsonl"), {}
+    with pytest.raises(LostWrite, match=r"^x\.drive cannot be written"):
+        parallel_map(loses, [1, 2, *range(3, 40)], workers=workers, ledger=ledger, on_result=seen.__setitem__)
+    assert ledger.failures() == {} and len(seen) < 39

@@ -180,7 +180,6 @@ def summarise_run(run: Run) -> dict[str, Any]:
 
 def export_drives(run: Run, folder: Path) -> None:
     """Every drive as neutral JSON, one compressed file per scenario, named as in drives/."""
-    folder.mkdir(parents=True, exist_ok=True)
     with Progress("export", len(run.split)) as progress:
         for rollout in run.rollouts():
             name = run.store.path_of(rollout.scenario.token).stem

@@ -17,7 +17,6 @@ from radp.planners import UnknownPlanner, load_planner
 from radp.report.viewer import Site, write_site
 from radp.runs import RunError, RunFolder, parallel_map
 from radp.runs.errors import BadInput
-from radp.runs.files import atomic_path
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scenario.splits import open_split
 from radp.sources.synthetic import make_scenario
@@ -78,15 +77,13 @@ def choose_scenarios(out: Path, count: int) -> str:
     packaged = list_splits()
     name = next((name for name in (*SPLITS, *packaged) if name in packaged), None)
     folder = out / "scenarios" / f"{name or 'made'}-{count}"
-    folder.mkdir(parents=True, exist_ok=True)
     split = None if name is None else open_split(name)
     total = count if split is None else len(split)
     for i, position in enumerate(np.linspace(0, total - 1, count).round().astype(int)):
         path = folder / f"{i:03d}.json.gz"
         if not path.exists():
             scenario = make_scenario(int(position)) if split is None else split[int(position)]
-            with atomic_path(path) as whole:
-                save_json(scenario_to_json(scenario), whole)
+            save_json(scenario_to_json(scenario), path)
     return str(folder)
 
 

@@ -1,6 +1,6 @@
 """Run folders and the one map over many independent pieces."""
 
-from radp.runs.errors import BadInput, MissingExtra, require
+from radp.runs.errors import BadInput, LostWrite, MissingExtra, require
 from radp.runs.files import write_atomically, write_json_atomically
 from radp.runs.folder import RunError, RunFolder
 from radp.runs.ledger import Ledger
@@ -11,6 +11,7 @@ __all__ = [
     "BadInput",
     "Failure",
     "Ledger",
+    "LostWrite",
     "MissingExtra",
     "Outcome",
     "Progress",

@@ -10,6 +10,10 @@ class BadInput(ValueError):
     """A file, a name or an option that cannot be used; the command line prints the message and exits with code 2."""
 
 
+class LostWrite(BadInput):
+    """A result that cannot be kept (full disk, a folder that may not be written to): going on would lose more."""
+
+
 class MissingExtra(BadInput, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 

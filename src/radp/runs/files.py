@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+from radp.runs.errors import LostWrite
 
 TEMPORARY_PREFIX = ".tmp-"
+LONGEST_STEM = 242  # bytes of a file name before its suffix; file systems allow 255 in all
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` to write to; renamed to `path` on success, removed on failure."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
+    """A temporary path beside `path` to write to, its folder made; renamed to `path` on success, removed on failure.
+
+    LostWrite if the system does not let us: a full disk, a folder that may not be written to.
+    """
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name[-200:]}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         _flush_to_disk(temporary)
         os.replace(temporary, path)
         _flush_to_disk(path.parent)
+    except OSError as error:
+        raise LostWrite(f"{path} cannot be written ({error.strerror or error})") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it may be the folder that is gone, or may not be read
+            temporary.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -36,10 +48,31 @@ def write_json_atomically(path: Path, data: Any) -> None:
     write_atomically(path, (json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode())
 
 
+def make_folder(path: Path) -> Path:
+    """The folder, made with its parents where it is not there, without what killed writers left behind in it.
+
+    Call it only while no other writer is at work.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        remove_temporaries(path)
+    except OSError as error:
+        raise LostWrite(f"{path} cannot be made or written to ({error.strerror or error})") from None
+    return path
+
+
 def remove_temporaries(folder: Path) -> None:
     """Delete what writers that were killed left behind. Call it only while no other writer is at work."""
     for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
         leftover.unlink(missing_ok=True)
+
+
+def file_stem(name: str) -> str:
+    """A file name for a name of any characters and length; what is too long ends with a hash of the whole."""
+    quoted = quote(name, safe="").replace(".", "%2E")
+    if len(quoted) <= LONGEST_STEM:
+        return quoted
+    return f"{quoted[:200]}%%{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -10,19 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from radp.runs.errors import BadInput
-from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
+from radp.runs.files import TEMPORARY_PREFIX, make_folder, write_atomically, write_json_atomically
 from radp.runs.ledger import Ledger
+from radp.runs.manifest import Manifest
 from radp.runs.settings import as_json, first_difference, with_defaults
 from radp.version import __version__
 
 CONFIG = "config.json"
-FORMAT = "radp-run"
-FORMAT_VERSION = 1
 COMPARED = ("command", "seed", "radp")
 
 
 class RunError(BadInput):
     """A folder that cannot hold this run; the message is one sentence that names the folder."""
+
+
+RUN = Manifest(CONFIG, "radp-run", 1, "run", RunError, version_key="format_version")
 
 
 class RunFolder:
@@ -51,8 +53,6 @@ class RunFolder:
         """
         path = Path(path)
         config = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
             "command": command,
             "seed": seed,
             "radp": __version__,
@@ -62,34 +62,24 @@ class RunFolder:
         }
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file; expected a folder for the run")
-        if (path / CONFIG).exists():
+        if RUN.is_in(path):
             run = cls.open(path)
             if difference := _difference(run.config, config, settings):
                 raise RunError(f"{path} holds another run ({difference}); choose another folder or delete this one")
-            remove_temporaries(path)
+            make_folder(path)
             return run
-        if path.is_dir() and any(child for child in path.iterdir() if not child.name.startswith(".tmp-")):
+        if path.is_dir() and any(child for child in path.iterdir() if not child.name.startswith(TEMPORARY_PREFIX)):
             raise RunError(f"{path} is not empty and holds no run; choose another folder")
-        path.mkdir(parents=True, exist_ok=True)
-        write_json_atomically(path / CONFIG, config)
-        return cls(path, config)
+        RUN.write(path, config)
+        return cls(path, RUN.read(path))
 
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
         """An existing run, as it was configured."""
         path = Path(path)
-        try:
-            config = json.loads((path / CONFIG).read_bytes())
-        except FileNotFoundError:
-            raise RunError(f"{path} holds no run: {CONFIG} is missing") from None
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path / CONFIG} is not readable ({error})") from None
-        if not isinstance(config, dict) or config.get("format") != FORMAT:
-            raise RunError(f"{path / CONFIG} does not describe a run of radp")
-        if config.get("format_version") != FORMAT_VERSION:
-            raise RunError(
-                f"{path / CONFIG} has version {config.get('format_version')!r}; this radp reads {FORMAT_VERSION}"
-            )
+        config = RUN.read(path)
+        if not isinstance(config.get("settings"), dict) or "command" not in config:
+            raise RunError(f"{path / CONFIG} is damaged: it lacks command or settings")
         return cls(path, config)
 
     @property
@@ -110,14 +100,12 @@ class RunFolder:
     def write_bytes(self, name: str, data: bytes) -> Path:
         """Write atomically, making folders on the way."""
         place = self.path_of(name)
-        place.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place, data)
         return place
 
     def write_json(self, name: str, data: Any) -> Path:
         """Write atomically, making folders on the way."""
         place = self.path_of(name)
-        place.parent.mkdir(parents=True, exist_ok=True)
         write_json_atomically(place, data)
         return place
 

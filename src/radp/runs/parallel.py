@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait as wait_for_sentinels
 from typing import Any, Generic, TypeVar
 
+from radp.runs.errors import LostWrite
 from radp.runs.ledger import Ledger
 from radp.runs.progress import Progress
 
@@ -52,10 +53,11 @@ class Outcome(Generic[Result]):
 
 @dataclass(frozen=True)
 class _Raised:
-    """What a worker sends back instead of a result."""
+    """What a worker sends back instead of a result; one that could not be kept ends the map."""
 
     reason: str
     detail: str
+    lost: bool = False
 
 
 def cpu_count() -> int:
@@ -76,14 +78,17 @@ def parallel_map(
 ) -> Outcome[Result]:
     """Apply `function` to every piece. workers <= 1: here, in order; else in that many spawned processes.
 
-    `on_result(position, result)` runs in this process as results arrive; what it raises ends the map. With workers,
-    `function` must be importable (a module-level function or a partial of one), pieces and results picklable.
+    `on_result(position, result)` runs in this process as results arrive; what it raises ends the map, and so does a
+    LostWrite of a piece: the next ones could not be written either. With workers, `function` must be importable (a
+    module-level function or a partial of one), pieces and results picklable.
     """
     outcome: Outcome[Result] = Outcome()
     failed_before = set(ledger.failures()) if ledger is not None else set()
 
     def take(index: int, value: Any) -> None:
         if isinstance(value, _Raised):
+            if value.lost:
+                raise LostWrite(value.reason)
             failure = Failure(index, name(pieces[index]), value.reason, value.detail)
             outcome.failures.append(failure)
             if ledger is not None:
@@ -119,6 +124,8 @@ def _call(function: Callable[[Piece], Result], piece: Piece) -> Result | _Raised
     """The result, or what was raised in a form that always pickles."""
     try:
         return function(piece)
+    except LostWrite as error:
+        return _Raised(str(error), "", lost=True)
     except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())
         reason = f"{type(error).__name__}: {text}" if text else type(error).__name__

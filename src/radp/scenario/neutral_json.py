@@ -21,6 +21,7 @@ import shapely
 from radp.geometry.ragged import Polygons, Ragged
 from radp.road.roadblocks import union_of_members
 from radp.runs.errors import BadInput
+from radp.runs.files import write_atomically
 from radp.scenario import Areas, Box, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 
 EGO_KEYS = tuple(column.name.lower() for column in Ego)
@@ -46,9 +47,9 @@ def load_json(path: Path) -> dict[str, Any]:
 
 
 def save_json(data: dict[str, Any], path: Path) -> None:
-    """Write `.json` or, by its suffix, `.json.gz`."""
+    """Write `.json` or, by its suffix, `.json.gz`, whole or not at all."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
-    path.write_bytes(gzip.compress(text, 6, mtime=0) if path.suffix == ".gz" else text)
+    write_atomically(path, gzip.compress(text, 6, mtime=0) if path.suffix == ".gz" else text)
 
 
 def read_scenario(path: Path) -> Scenario:

@@ -61,7 +61,7 @@ def test_compare_drives_and_tells(tmp_path):
     assert rows[0].estimate("score").value > 0.5
     assert "| store | nonreactive | log_replay |" in table(rows)
     seconds = (make_scenario(0, agents=4, turn="straight").frames - 2) / 10  # the last frame is not driven
-    assert footnote(rows).splitlines() == [f"store: 1 drives, each {seconds:.1f} s long.", LEGEND]
+    assert footnote(rows).splitlines() == [f"store: 1 scenarios, each {seconds:.1f} s long.", LEGEND]
 
 
 def test_the_smallest_difference_is_that_of_the_paired_values():

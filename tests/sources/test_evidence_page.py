@@ -45,8 +45,8 @@ def test_one_command_makes_the_page(script: ModuleType, raw: Path, tmp_path: Pat
     assert "- waymo-sdc: broken.json" in text and "speed limits 2" in text
     assert "| waymo-sdc | reactive | log_replay |" in text and "| waymo-sdc | nonreactive | log_replay |" in text
     assert "n/a" in text.split("## Planners")[1]  # no speed limits, no such metric
-    assert "waymo-sdc: 2 drives, each 7.9 s long." in text
-    assert "waymo-all@held-out: 3 drives of 1 logs, which are resampled whole, each 7.9 s long." in text
+    assert "waymo-sdc: 2 scenarios, each 7.9 s long." in text
+    assert "waymo-all@held-out: 3 scenarios of 1 logs, which are resampled whole, each 7.9 s long." in text
     assert "difference to constant_velocity" in text
     assert (work / "pictures" / "waymo-sdc.png").stat().st_size > 1000
     drives = {file: file.stat().st_mtime_ns for file in (work / "drives").rglob("drives/*") if file.is_file()}

@@ -175,7 +175,7 @@ def footnote(rows: Sequence[Row]) -> str:
             long = f"{least:.1f} s" if most - least < 0.05 else f"{least:.1f} to {most:.1f} s"
             logs = len(np.unique(row.logs))
             of_logs = "" if logs == len(row.logs) else f" of {logs} logs, which are resampled whole"
-            notes[row.split] = f"{row.split}: {len(row.logs)} drives{of_logs}, each {long} long."
+            notes[row.split] = f"{row.split}: {len(row.logs)} scenarios{of_logs}, each {long} long."
     return "\n".join([*notes.values(), *_seed_notes(rows), LEGEND])
 
 

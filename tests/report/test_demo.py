@@ -43,7 +43,7 @@ def test_another_demo_in_the_folder_is_replaced(tmp_path: Path) -> None:
 
 
 def test_folder_of_another_command_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from radp.runs import RunFolder
+    from radp.runs.folder import RunFolder
 
     RunFolder.create(tmp_path / "runs" / "constant_velocity", "train", {})
     assert main(["demo", "--out", str(tmp_path), "--scenarios", "1", "--workers", "1"]) == 2

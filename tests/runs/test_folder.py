@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from radp.runs import BadInput, RunError, RunFolder
+from radp.runs.errors import BadInput
+from radp.runs.folder import RunError, RunFolder
 from radp.version import __version__
 
 SETTINGS = {"planner": "idm", "limit": None, "weights": [1.0, 2.0]}

@@ -1,4 +1,4 @@
-from radp.runs import Ledger
+from radp.runs.ledger import Ledger
 
 
 def test_failures_are_kept_until_settled(tmp_path):

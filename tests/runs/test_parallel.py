@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from radp.runs import Ledger, LostWrite, parallel_map
-from radp.runs.parallel import DIED, cpu_count
+from radp.runs.errors import LostWrite
+from radp.runs.ledger import Ledger
+from radp.runs.parallel import DIED, cpu_count, parallel_map
 
 
 def square(x: int) -> int:
@@ -126,7 +127,7 @@ SLEEPERS = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests with it ignored
 from pathlib import Path
-from radp.runs import parallel_map
+from radp.runs.parallel import parallel_map
 def sleep(name):
     import os
     Path(sys.argv[1], f"{name}-{os.getpid()}").touch()

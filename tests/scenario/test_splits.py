@@ -5,7 +5,7 @@ import pytest
 
 from radp import zoo
 from radp.model.paths import model_path
-from radp.runs import BadInput
+from radp.runs.errors import BadInput
 from radp.scenario import splits
 from radp.scenario.neutral_json import NeutralJsonError, save_json, scenario_to_json
 from radp.scenario.splits import JsonScenarios, open_split

@@ -15,7 +15,7 @@ from radp.model.features import plan_features
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
 from radp.rules import RuleContext, rules_named
-from radp.runs import Progress
+from radp.runs.progress import Progress
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import tyro
+from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
 
@@ -24,15 +25,8 @@ BENCHES: dict[str, tuple[str, ...]] = {
 }
 
 
-def bench(
-    what: Annotated[
-        Literal["sim", "plan", "train", "scene", "data", "rules", "attribution", "convert"], tyro.conf.Positional
-    ],
-    planner: str | None = None,
-    db: Path | None = None,
-    maps: Path | None = None,
-    json: bool = False,
-) -> int:
+@dataclass(frozen=True)
+class Bench:
     """Measure how fast this machine drives, scores, plans, trains, reads scenes or converts logs.
 
     Example:
@@ -40,25 +34,31 @@ def bench(
         radp bench plan --json
         radp bench attribution --planner runs/radp-mini --json
         radp bench convert --db data/nuplan --maps data/maps --json
-
-    Args:
-        what: What to measure.
-        planner: Packaged model or planner folder whose attribution is measured; the packaged one if not given.
-        db: Logs of nuPlan, to convert.
-        maps: Maps of nuPlan, to convert.
-        json: Print one JSON object.
     """
-    if planner is not None and what != "attribution":
-        raise BadInput(f"radp bench {what} takes no planner; radp bench attribution does")
-    if (db or maps) and what != "convert":
-        raise BadInput(f"radp bench {what} takes no logs; radp bench convert does")
-    given = {"planner": planner, "db": db, "maps": maps}
-    options = {name: value for name, value in given.items() if value is not None}
-    figures: dict[str, Any] = {}
-    for place in BENCHES[what]:
-        figures.update(_bench_function(place)(**options))
-    print(json_module.dumps(figures, indent=1) if json else readable(figures))
-    return 0
+
+    what: Positional[Literal["sim", "plan", "train", "scene", "data", "rules", "attribution", "convert"]]
+    """What to measure."""
+    planner: str | None = None
+    """Packaged model or planner folder whose attribution is measured; the packaged one if not given."""
+    db: Path | None = None
+    """Logs of nuPlan, to convert."""
+    maps: Path | None = None
+    """Maps of nuPlan, to convert."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> int:
+        if self.planner is not None and self.what != "attribution":
+            raise BadInput(f"radp bench {self.what} takes no planner; radp bench attribution does")
+        if (self.db or self.maps) and self.what != "convert":
+            raise BadInput(f"radp bench {self.what} takes no logs; radp bench convert does")
+        given = {"planner": self.planner, "db": self.db, "maps": self.maps}
+        options = {name: value for name, value in given.items() if value is not None}
+        figures: dict[str, Any] = {}
+        for place in BENCHES[self.what]:
+            figures.update(_bench_function(place)(**options))
+        print(json.dumps(figures, indent=1) if self.json else readable(figures))
+        return 0
 
 
 def _bench_function(place: str) -> Callable[..., dict[str, Any]]:

@@ -2,63 +2,71 @@
 
 from __future__ import annotations
 
-import json as json_module
+import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
+from tyro.conf import Positional
 
 
-def list_data(json: bool = False) -> int:
+@dataclass(frozen=True)
+class DataList:
     """List the packaged splits and models.
 
     Example:
         radp data list
-
-    Args:
-        json: Print one JSON object.
     """
-    from radp.scenario.splits import open_split
-    from radp.zoo import list_models, list_splits
 
-    splits = {name: len(open_split(name)) for name in list_splits()}
-    models = list_models()
-    if json:
-        print(json_module.dumps({"splits": splits, "models": models}, indent=1))
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> int:
+        from radp.scenario.splits import open_split
+        from radp.zoo import list_models, list_splits
+
+        splits = {name: len(open_split(name)) for name in list_splits()}
+        models = list_models()
+        if self.json:
+            print(json.dumps({"splits": splits, "models": models}, indent=1))
+            return 0
+        for name, count in splits.items():
+            print(f"split  {name}  {count} scenarios")
+        for name in models:
+            print(f"model  {name}")
+        if not splits and not models:
+            print("nothing is packaged")
         return 0
-    for name, count in splits.items():
-        print(f"split  {name}  {count} scenarios")
-    for name in models:
-        print(f"model  {name}")
-    if not splits and not models:
-        print("nothing is packaged")
-    return 0
 
 
-def info(scenarios: Annotated[str, tyro.conf.Positional], json: bool = False) -> int:
+@dataclass(frozen=True)
+class DataInfo:
     """Say what a split, a store, a neutral JSON file or a folder of them holds.
 
     Example:
         radp data info path/to/store
         radp data info scenario.json.gz --json
-
-    Args:
-        scenarios: Name of a packaged split, or a path.
-        json: Print one JSON object.
     """
-    facts = describe(scenarios)
-    if json:
-        print(json_module.dumps(facts, indent=1))
+
+    scenarios: Positional[str]
+    """Name of a packaged split, or a path."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> int:
+        facts = describe(self.scenarios)
+        if self.json:
+            print(json.dumps(facts, indent=1))
+            return 0
+        print(f"{self.scenarios}: {facts['scenarios']} scenarios")
+        for name in ("kinds", "sources"):
+            print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in facts[name].items()))
+        if "maps" in facts:
+            print(f"maps: {facts['maps']}; {facts['bytes_per_scenario']} bytes per scenario")
+        for problem in facts["problems"]:
+            print(f"problem: {problem}")
         return 0
-    print(f"{scenarios}: {facts['scenarios']} scenarios")
-    for name in ("kinds", "sources"):
-        print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in facts[name].items()))
-    if "maps" in facts:
-        print(f"maps: {facts['maps']}; {facts['bytes_per_scenario']} bytes per scenario")
-    for problem in facts["problems"]:
-        print(f"problem: {problem}")
-    return 0
 
 
 def describe(name_or_path: str) -> dict[str, Any]:

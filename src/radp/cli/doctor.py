@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json as json_module
+import json
 import os
 import platform
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from radp.runs import cpu_count
-from radp.runs.folder import source_commit
 from radp.version import __version__
 
 
@@ -36,25 +33,33 @@ DATA_FOLDERS = {
 MOST_FILES = 100_000  # that a search counts
 
 
-def doctor(filters: tuple[Path, ...] = (), json: bool = False) -> int:
+@dataclass(frozen=True)
+class Doctor:
     """Say what is installed, what is missing and how to get it, where data were found, and what is packaged.
 
     Example:
         radp doctor
         radp doctor --filters val14.yaml test14-hard.yaml test14-random.yaml
         radp doctor --json
-
-    Args:
-        filters: nuPlan: scenario filters (or folders of them) whose scenarios are counted in the logs.
-        json: Print one JSON object.
     """
-    findings = examine(filters)
-    print(json_module.dumps(findings, indent=1) if json else readable(findings))
-    return 0 if all(package["version"] for package in findings["packages"].values()) else 1
+
+    filters: tuple[Path, ...] = ()
+    """nuPlan: scenario filters (or folders of them) whose scenarios are counted in the logs."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> int:
+        findings = examine(self.filters)
+        print(json.dumps(findings, indent=1) if self.json else readable(findings))
+        return 0 if all(package["version"] for package in findings["packages"].values()) else 1
 
 
 def examine(filters: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Everything the doctor knows, ready for JSON."""
+    from importlib import metadata
+
+    from radp.runs.folder import source_commit
+    from radp.runs.parallel import cpu_count
     from radp.sources.nuplan.inventory import take_stock
     from radp.zoo import list_models, list_splits
 
@@ -87,6 +92,8 @@ def requirements(lines: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]
 
 def installed_version(name: str) -> str | None:
     """Version of an installed package, or None."""
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

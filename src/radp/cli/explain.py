@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json as json_module
-from dataclasses import asdict
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,21 +14,8 @@ if TYPE_CHECKING:
     from radp.report.explain import Explained
 
 
-def explain(
-    scenarios: str | None = None,
-    planner: str | None = None,
-    scenario: Path | None = None,
-    trajectory: Path | None = None,
-    calibration: str | None = None,
-    at: float = 0.0,
-    coordinates: Literal["ego", "world"] = "ego",
-    agents: Literal["reactive", "nonreactive"] = "reactive",
-    limit: int | None = None,
-    worst: int = 3,
-    all_frames: bool = False,
-    seed: int = 0,
-    json: bool = False,
-) -> int:
+@dataclass(frozen=True)
+class Explain:
     """Say which rule presses on a plan: how strongly, from which second of the plan on, because of which object.
 
     Either a planner drives scenarios and its worst moments are told, or one trajectory in a file is explained.
@@ -36,37 +23,61 @@ def explain(
     Example:
         radp explain --scenarios sumo14-val --planner pdm_closed --limit 3 --calibration radp-mini
         radp explain --scenario scenario.json.gz --trajectory plan.csv --at 2.5
-
-    Args:
-        scenarios: Name of a packaged split, or a path (store, neutral JSON file, folder of them), to drive.
-        planner: Who drives.
-        scenario: A file with one scenario (neutral JSON).
-        trajectory: A plan of the rear axle: .csv with columns x, y, heading (or cos, sin) and perhaps t, or .npz.
-        calibration: Packaged model or folder with the usual levels of the rules; the planner's own if not given.
-        at: When the trajectory was planned, in seconds after the scenario's start.
-        coordinates: Of the trajectory: ego (x ahead, y left) or world (as in the scenario).
-        agents: How the others move: reactive (IDM) or nonreactive (as in the log).
-        limit: At most this many scenarios, from the first.
-        worst: Moments to tell of each scenario, those of the highest pressure.
-        all_frames: Tell every frame instead.
-        seed: Of the planner's randomness.
-        json: Print everything as JSON.
     """
-    from radp.report.explain import explained_text
 
-    if (scenarios and planner) and not (scenario or trajectory):
-        if worst < 1 or (limit or 1) < 1:
-            raise BadInput("worst and limit must be at least 1")
-        told, scale = _drive(scenarios, planner, calibration, agents, limit, None if all_frames else worst, seed)
-    elif (scenario and trajectory) and not (scenarios or planner):
-        told, scale = _one_plan(scenario, trajectory, calibration, at, coordinates == "world")
-    else:
-        raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
-    if json:
-        print(json_module.dumps({"calibrated": scale is not None, "scenarios": [asdict(t) for t in told]}, indent=1))
-    else:
-        print(explained_text(told, scale is not None))
-    return 0
+    scenarios: str | None = None
+    """Name of a packaged split, or a path (store, neutral JSON file, folder of them), to drive."""
+    planner: str | None = None
+    """Who drives."""
+    scenario: Path | None = None
+    """A file with one scenario (neutral JSON)."""
+    trajectory: Path | None = None
+    """A plan of the rear axle: .csv with columns x, y, heading (or cos, sin) and perhaps t, or .npz."""
+    calibration: str | None = None
+    """Packaged model or folder with the usual levels of the rules; the planner's own if not given."""
+    at: float = 0.0
+    """When the trajectory was planned, in seconds after the scenario's start."""
+    coordinates: Literal["ego", "world"] = "ego"
+    """Of the trajectory: ego (x ahead, y left) or world (as in the scenario)."""
+    agents: Literal["reactive", "nonreactive"] = "reactive"
+    """How the others move: reactive (IDM) or nonreactive (as in the log)."""
+    limit: int | None = None
+    """At most this many scenarios, from the first."""
+    worst: int = 3
+    """Moments to tell of each scenario, those of the highest pressure."""
+    all_frames: bool = False
+    """Tell every frame instead."""
+    seed: int = 0
+    """Of the planner's randomness."""
+    json: bool = False
+    """Print everything as JSON."""
+
+    def __call__(self) -> int:
+        from radp.report.explain import explained_text
+
+        if (self.scenarios and self.planner) and not (self.scenario or self.trajectory):
+            if self.worst < 1 or (self.limit or 1) < 1:
+                raise BadInput("worst and limit must be at least 1")
+            told, scale = _drive(
+                self.scenarios,
+                self.planner,
+                self.calibration,
+                self.agents,
+                self.limit,
+                None if self.all_frames else self.worst,
+                self.seed,
+            )
+        elif (self.scenario and self.trajectory) and not (self.scenarios or self.planner):
+            told, scale = _one_plan(
+                self.scenario, self.trajectory, self.calibration, self.at, self.coordinates == "world"
+            )
+        else:
+            raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
+        if self.json:
+            print(json.dumps({"calibrated": scale is not None, "scenarios": [asdict(t) for t in told]}, indent=1))
+        else:
+            print(explained_text(told, scale is not None))
+        return 0
 
 
 def _drive(

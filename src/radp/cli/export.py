@@ -3,50 +3,52 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
+from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
 
 
-def export_json(
-    scenarios: Annotated[str, tyro.conf.Positional],
-    out: Path,
-    limit: int | None = None,
-    compress: Literal["gz", "no"] = "gz",
-) -> int:
+@dataclass(frozen=True)
+class ExportJson:
     """Write the scenarios of a split or store as neutral JSON, one file per scenario, named by its token.
 
     Example:
         radp export json path/to/store --out exported --limit 10
-
-    Args:
-        scenarios: Name of a packaged split, or a path.
-        out: Folder to write to.
-        limit: At most this many, from the first.
-        compress: gz for .json.gz, no for .json.
     """
-    from radp.runs import Progress
-    from radp.scenario.neutral_json import save_json, scenario_to_json
-    from radp.scenario.splits import open_split
 
-    if limit is not None and limit < 1:
-        raise BadInput(f"--limit is {limit}, expected at least 1")
-    split = open_split(scenarios)[:limit]
-    out.mkdir(parents=True, exist_ok=True)
-    suffix = ".json.gz" if compress == "gz" else ".json"
-    written: dict[str, str] = {}
-    with Progress("export", len(split)) as progress:
-        for scenario in split:
-            name = re.sub(r"[^A-Za-z0-9._-]", "_", scenario.token) + suffix
-            if name in written:
-                raise BadInput(
-                    f"scenarios {written[name]!r} and {scenario.token!r} would both be written to {out / name}"
-                )
-            written[name] = scenario.token
-            save_json(scenario_to_json(scenario), out / name)
-            progress.advance()
-    print(f"{len(split)} scenarios written to {out}")
-    return 0
+    scenarios: Positional[str]
+    """Name of a packaged split, or a path."""
+    out: Path
+    """Folder to write to."""
+    limit: int | None = None
+    """At most this many, from the first."""
+    compress: Literal["gz", "no"] = "gz"
+    """gz for .json.gz, no for .json."""
+
+    def __call__(self) -> int:
+        from radp.runs.progress import Progress
+        from radp.scenario.neutral_json import save_json, scenario_to_json
+        from radp.scenario.splits import open_split
+
+        if self.limit is not None and self.limit < 1:
+            raise BadInput(f"--limit is {self.limit}, expected at least 1")
+        split = open_split(self.scenarios)[: self.limit]
+        self.out.mkdir(parents=True, exist_ok=True)
+        suffix = ".json.gz" if self.compress == "gz" else ".json"
+        written: dict[str, str] = {}
+        with Progress("export", len(split)) as progress:
+            for scenario in split:
+                name = re.sub(r"[^A-Za-z0-9._-]", "_", scenario.token) + suffix
+                if name in written:
+                    raise BadInput(
+                        f"scenarios {written[name]!r} and {scenario.token!r} would both be written to {self.out / name}"
+                    )
+                written[name] = scenario.token
+                save_json(scenario_to_json(scenario), self.out / name)
+                progress.advance()
+        print(f"{len(split)} scenarios written to {self.out}")
+        return 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 
-def export_diffusion_planner(planner: str, out: Path) -> int:
+@dataclass(frozen=True)
+class ExportDiffusionPlanner:
     """Write a planner as the published Diffusion Planner does: a .pth with args.json beside it.
 
     Adapters are merged into the weights. Only models of the published structure can be written; what that layout has no
@@ -13,20 +15,23 @@ def export_diffusion_planner(planner: str, out: Path) -> int:
 
     Example:
         radp export diffusion-planner --planner runs/base/model --out exported/model.pth
-
-    Args:
-        planner: Packaged model, planner folder or .pth.
-        out: File to write, ending in .pth; args.json is put beside it.
     """
-    from radp.model.checkpoint import export_published
-    from radp.model.paths import model_path
-    from radp.planners.learned import load_planner_model
-    from radp.runs.errors import BadInput
 
-    if out.suffix != ".pth":
-        raise BadInput(f"{out} does not end in .pth")
-    try:
-        print(export_published(load_planner_model(model_path(planner)), out))
-    except ValueError as error:
-        raise BadInput(f"{planner}: {error}") from None
-    return 0
+    planner: str
+    """Packaged model, planner folder or .pth."""
+    out: Path
+    """File to write, ending in .pth; args.json is put beside it."""
+
+    def __call__(self) -> int:
+        from radp.model.checkpoint import export_published
+        from radp.model.paths import model_path
+        from radp.planners.learned import load_planner_model
+        from radp.runs.errors import BadInput
+
+        if self.out.suffix != ".pth":
+            raise BadInput(f"{self.out} does not end in .pth")
+        try:
+            print(export_published(load_planner_model(model_path(self.planner)), self.out))
+        except ValueError as error:
+            raise BadInput(f"{self.planner}: {error}") from None
+        return 0

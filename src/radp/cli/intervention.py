@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
+from tyro.conf import Positional
 
 
-def evaluate_intervention(
-    run: Annotated[Path, tyro.conf.Positional],
-    out: Path,
-    rules: tuple[str, ...] = (),
-    step: float = 0.3,
-    down_only: bool = False,
-    limit: int | None = None,
-    workers: int = 1,
-) -> int:
+@dataclass(frozen=True)
+class EvaluateIntervention:
     """Move plans a small step along minus the gradient of a rule where it presses, drive on, and compare the risks.
 
     Every scenario of the run with high pressures is driven again for each rule, down the gradient and, as a control,
@@ -24,25 +17,33 @@ def evaluate_intervention(
 
     Example:
         radp evaluate intervention runs/radp --out runs/intervention --rules collision lane --limit 20
-
-    Args:
-        run: Folder of radp simulate --attribution teacher.
-        out: Folder for the drives and the table.
-        rules: Rules to follow; all if not given.
-        step: Metres that a plan is moved at most.
-        down_only: Leave the control out.
-        limit: At most this many scenarios for each rule.
-        workers: Processes.
     """
-    from radp.evaluation.closed_loop import Run
-    from radp.evaluation.intervention import intervene
-    from radp.report.intervention_table import intervention_table
 
-    opened = Run.open(run)
-    found = intervene(opened, out, rules, step, not down_only, limit, workers)
-    where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.options.agents} agents"
-    text = intervention_table(found, step, where).markdown()
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "intervention.md").write_text(text + "\n")
-    print(text)
-    return 0
+    run: Positional[Path]
+    """Folder of radp simulate --attribution teacher."""
+    out: Path
+    """Folder for the drives and the table."""
+    rules: tuple[str, ...] = ()
+    """Rules to follow; all if not given."""
+    step: float = 0.3
+    """Metres that a plan is moved at most."""
+    down_only: bool = False
+    """Leave the control out."""
+    limit: int | None = None
+    """At most this many scenarios for each rule."""
+    workers: int = 1
+    """Processes."""
+
+    def __call__(self) -> int:
+        from radp.evaluation.closed_loop import Run
+        from radp.evaluation.intervention import intervene
+        from radp.report.intervention_table import intervention_table
+
+        opened = Run.open(self.run)
+        found = intervene(opened, self.out, self.rules, self.step, not self.down_only, self.limit, self.workers)
+        where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.options.agents} agents"
+        text = intervention_table(found, self.step, where).markdown()
+        self.out.mkdir(parents=True, exist_ok=True)
+        (self.out / "intervention.md").write_text(text + "\n")
+        print(text)
+        return 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
-import tyro
+from tyro.conf import Positional
 
 
-def make_split(name: Annotated[str, tyro.conf.Positional], workers: int = 2) -> int:
+@dataclass(frozen=True)
+class DataMakeSplit:
     """Make sumo14-dev or sumo14-hard-xl, the same on every machine, and check it by its hash.
 
     It is written to the folder RADP_DATA (by default ~/.cache/radp), where every command finds it by its name.
@@ -16,17 +17,20 @@ def make_split(name: Annotated[str, tyro.conf.Positional], workers: int = 2) -> 
 
     Example:
         radp data make-split sumo14-dev
-
-    Args:
-        name: sumo14-dev or sumo14-hard-xl.
-        workers: Processes.
     """
-    from radp.evaluation.made_splits import make_split as make
-    from radp.runs.errors import BadInput
 
-    try:
-        path, digest = make(name, workers)
-    except ImportError as error:
-        raise BadInput(str(error)) from None
-    print(f"{path}: {digest}")
-    return 0
+    name: Positional[str]
+    """sumo14-dev or sumo14-hard-xl."""
+    workers: int = 2
+    """Processes."""
+
+    def __call__(self) -> int:
+        from radp.evaluation.made_splits import make_split as make
+        from radp.runs.errors import BadInput
+
+        try:
+            path, digest = make(self.name, self.workers)
+        except ImportError as error:
+            raise BadInput(str(error)) from None
+        print(f"{path}: {digest}")
+        return 0

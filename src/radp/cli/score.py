@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
+import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import tyro
+from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
 
@@ -19,11 +20,8 @@ SUFFIXES = (".json", ".json.gz")
 BATCH = 64  # drives read and scored at a time
 
 
-def score(
-    paths: Annotated[tuple[Path, ...], tyro.conf.Positional],
-    json: bool = False,
-    quiet: bool = False,
-) -> int:
+@dataclass(frozen=True)
+class Score:
     """Score drives with nuPlan's closed-loop metrics: what cost how much, when, with which object, by what margin.
 
     Takes neutral JSON files (.json, .json.gz), folders of them, and folders of radp simulate. A file that cannot be
@@ -33,32 +31,36 @@ def score(
         radp score drive.json.gz
         radp score runs/pdm --json
         radp score exported/ --quiet
-
-    Args:
-        paths: Files or folders.
-        json: Print one JSON object: drives (the score cards), summary, errors.
-        quiet: Print the summary only.
     """
-    from radp.metrics.card import card_text, score_card
-    from radp.metrics.score import evaluate_many
-    from radp.metrics.summary import summarise, summary_text
 
-    if not paths:
-        raise BadInput("radp score needs at least one file or folder")
-    errors: list[str] = []
-    cards, seeds = [], set()
-    for batch in _batches(_rollouts(paths, errors)):
-        for result in evaluate_many(batch):
-            cards.append(score_card(result))
-            seeds.add(result.seed)
-            if not (json or quiet):
-                print(card_text(cards[-1]), end="\n\n")
-    summary = summarise(cards, seed=seeds.pop() if len(seeds) == 1 else 0)
-    if json:
-        print(json_module.dumps({"drives": cards, "summary": summary, "errors": errors}, indent=1))
-    elif len(cards) > 1 or quiet:
-        print(summary_text(summary))
-    return 2 if errors or not cards else 0
+    paths: Positional[tuple[Path, ...]]
+    """Files or folders."""
+    json: bool = False
+    """Print one JSON object: drives (the score cards), summary, errors."""
+    quiet: bool = False
+    """Print the summary only."""
+
+    def __call__(self) -> int:
+        from radp.metrics.card import card_text, score_card
+        from radp.metrics.score import evaluate_many
+        from radp.metrics.summary import summarise, summary_text
+
+        if not self.paths:
+            raise BadInput("radp score needs at least one file or folder")
+        errors: list[str] = []
+        cards, seeds = [], set()
+        for batch in _batches(_rollouts(self.paths, errors)):
+            for result in evaluate_many(batch):
+                cards.append(score_card(result))
+                seeds.add(result.seed)
+                if not (self.json or self.quiet):
+                    print(card_text(cards[-1]), end="\n\n")
+        summary = summarise(cards, seed=seeds.pop() if len(seeds) == 1 else 0)
+        if self.json:
+            print(json.dumps({"drives": cards, "summary": summary, "errors": errors}, indent=1))
+        elif len(cards) > 1 or self.quiet:
+            print(summary_text(summary))
+        return 2 if errors or not cards else 0
 
 
 def _rollouts(paths: tuple[Path, ...], errors: list[str]) -> Iterator[Rollout]:

@@ -24,8 +24,10 @@ from radp.metrics.card import score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
-from radp.runs import Progress, RunFolder, parallel_map
 from radp.runs.errors import BadInput
+from radp.runs.folder import RunFolder
+from radp.runs.parallel import parallel_map
+from radp.runs.progress import Progress
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split

@@ -16,8 +16,8 @@ from radp.metrics.drive import box_centers, map_arrays, read_drive
 from radp.metrics.lanes import locate
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.metrics.ttc import ttc_series
-from radp.runs import Progress
 from radp.runs.errors import BadInput
+from radp.runs.progress import Progress
 from radp.scenario import Ego
 from radp.scenario.parts import log_of
 from radp.sim.rollout import Rollout

@@ -21,8 +21,10 @@ from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
-from radp.runs import Progress, RunFolder, parallel_map
 from radp.runs.errors import BadInput
+from radp.runs.folder import RunFolder
+from radp.runs.parallel import parallel_map
+from radp.runs.progress import Progress
 from radp.scenario import Scenario
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import drive_batch

@@ -15,8 +15,9 @@ from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, summarise_run
 from radp.planners import UnknownPlanner, load_planner
 from radp.report.viewer import Site, write_site
-from radp.runs import RunError, RunFolder, parallel_map
 from radp.runs.errors import BadInput
+from radp.runs.folder import RunError, RunFolder
+from radp.runs.parallel import parallel_map
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scenario.splits import open_split
 from radp.sources.synthetic import make_scenario

@@ -28,7 +28,7 @@ from radp.report.result_tables import (
     temporal_table,
 )
 from radp.report.table import Table
-from radp.runs import parallel_map
+from radp.runs.parallel import parallel_map
 from radp.version import __version__
 
 TITLE = "Rule-aligned diffusion planning: the paper's tables on our benchmark"

@@ -18,8 +18,9 @@ import numpy as np
 
 from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.planners import Row
-from radp.runs import RunFolder, parallel_map
 from radp.runs.errors import BadInput
+from radp.runs.folder import RunFolder
+from radp.runs.parallel import parallel_map
 from radp.runs.progress import clock
 from radp.scenario.shards import MANIFEST
 from radp.scenario.splits import open_split

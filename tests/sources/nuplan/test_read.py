@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from radp.bench.convert import bench_convert
-from radp.cli.convert import convert as convert_command
+from radp.cli.convert import DataConvert
 from radp.runs.errors import BadInput
 from radp.scenario import Ego, LightState, ObjectType, Scenario
 from radp.scenario.store import ScenarioStore
@@ -210,13 +210,13 @@ def test_broken_maps(data: Path, tmp_path: Path) -> None:
 def test_command(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted = tmp_path / "some14.yaml"
     wanted.write_text(f"scenario_types: [{KIND}]\nscenario_tokens: ['{frame_token('good', 1000)}', '{'0' * 16}']\n")
-    code = convert_command("nuplan", tmp_path / "store", db=data / "db", maps=data / "maps", filter=wanted)
+    code = DataConvert("nuplan", tmp_path / "store", db=data / "db", maps=data / "maps", filter=wanted)()
     assert code == 1
     said = capsys.readouterr().out
     assert "1 scenarios" in said
     assert "1 of its scenarios are in none of the 1 logs" in said
     wanted.write_text(f"scenario_types: [{KIND}]\n")
-    assert convert_command("nuplan", tmp_path / "again", db=data / "db", maps=data / "maps", filter=wanted) == 0
+    assert DataConvert("nuplan", tmp_path / "again", db=data / "db", maps=data / "maps", filter=wanted)() == 0
     assert ScenarioStore.open(tmp_path / "again").kinds() == {KIND: 1}
 
 

@@ -15,8 +15,9 @@ from radp.report.top_view import corners, draw_road
 from radp.report.viewer.drive import Told, to_world
 from radp.report.viewer.road import crop_road
 from radp.report.viewer.words import kind_words
-from radp.runs import MissingExtra, Progress
+from radp.runs.errors import MissingExtra
 from radp.runs.files import atomic_path
+from radp.runs.progress import Progress
 from radp.scenario import PACIFICA, Box, Ego, LightState, ObjectType
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from radp.report.viewer.page import render
 from radp.report.viewer.scenario_page import scenario_page
 from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
 from radp.report.viewer.words import SHORT, TITLES, kind_words
-from radp.runs import Progress, write_atomically, write_json_atomically
 from radp.runs.errors import BadInput
+from radp.runs.files import write_atomically, write_json_atomically
+from radp.runs.progress import Progress
 from radp.scenario import Scenario
 from radp.version import __version__
 

@@ -36,7 +36,7 @@ class Recipe:
 
 
 RECIPES = {
-    "sumo14-dev": Recipe("dev", 0, 40, 40),
+    "sumo14-dev": Recipe("dev", 0, 40, 40, digest="f45c0e376d44f9c737b80c1ed929d1fa0f947fc12c1cead795bd646bb8b9f516"),
     "sumo14-hard-xl": Recipe("hard-xl", 1, 80, 192, pool=400),
 }
 

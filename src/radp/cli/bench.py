@@ -32,6 +32,7 @@ class Bench:
     Example:
         radp bench sim
         radp bench plan --json
+        radp bench train --preset mini --json
         radp bench attribution --planner runs/radp-mini --json
         radp bench convert --db data/nuplan --maps data/maps --json
     """
@@ -40,6 +41,8 @@ class Bench:
     """What to measure."""
     planner: str | None = None
     """Packaged model or planner folder whose attribution is measured; the packaged one if not given."""
+    preset: Literal["mini", "nuplan"] | None = None
+    """Size of the model that plans or trains; as published if not given."""
     db: Path | None = None
     """Logs of nuPlan, to convert."""
     maps: Path | None = None
@@ -52,7 +55,9 @@ class Bench:
             raise BadInput(f"radp bench {self.what} takes no planner; radp bench attribution does")
         if (self.db or self.maps) and self.what != "convert":
             raise BadInput(f"radp bench {self.what} takes no logs; radp bench convert does")
-        given = {"planner": self.planner, "db": self.db, "maps": self.maps}
+        if self.preset is not None and self.what not in ("plan", "train"):
+            raise BadInput(f"radp bench {self.what} takes no preset; radp bench plan and radp bench train do")
+        given = {"planner": self.planner, "config": self.preset, "db": self.db, "maps": self.maps}
         options = {name: value for name, value in given.items() if value is not None}
         figures: dict[str, Any] = {}
         for place in BENCHES[self.what]:

@@ -135,7 +135,9 @@ def test_a_bad_scenario_is_refused_and_the_others_are_kept(tmp_path):
     with pytest.raises(ValueError, match="scenario 'bad'"), ScenarioWriter(tmp_path / "store") as writer:
         writer.add(good)
         writer.add(bad)
-    assert ScenarioStore.open(tmp_path / "store").tokens() == ["good"]
+    with pytest.raises(StoreError, match=r"is incomplete: what wrote it was stopped .* it holds 1 scenarios"):
+        ScenarioStore.open(tmp_path / "store")
+    assert ScenarioStore.open(tmp_path / "store", allow_missing=True).tokens() == ["good"]
 
 
 def test_two_writers_at_once_are_refused(tmp_path):
@@ -175,8 +177,13 @@ BREAKS = {
     "other columns": other_columns,
     "another shard": lambda file: file.write_bytes(file.with_name("scenarios-00002.arrow").read_bytes()),
 }
-WORDS = {"foreign": "not a shard", "future": "has version 2; this radp reads version 1", "missing": "is missing",
-         "other columns": "columns", "another shard": "1 rows where the manifest says 2"}  # fmt: skip
+WORDS = {
+    "foreign": "not one of radp-scenarios",
+    "future": "has version 2; this radp reads version 1",
+    "missing": "is missing",
+    "other columns": "columns",
+    "another shard": "1 rows where the manifest says 2",
+}
 
 
 @pytest.mark.parametrize("name", list(BREAKS))
@@ -184,8 +191,10 @@ def test_a_broken_shard_is_named_and_costs_only_its_scenarios(tmp_path, name):
     path = write(tmp_path / "store", scenarios(5))
     broken = path / "scenarios-00001.arrow"
     BREAKS[name](broken)
-    store = ScenarioStore.open(path)
-    assert store.tokens() == ["s0", "s1", "s4"]
+    with pytest.raises(StoreError, match=r"is incomplete: .*scenarios-00001.*; 3 of 5 scenarios can be read"):
+        ScenarioStore.open(path)
+    store = ScenarioStore.open(path, allow_missing=True)
+    assert store.tokens() == ["s0", "s1", "s4"] and store.missing == 2
     assert_same(store["s4"], scenarios(5)[4])
     (problem,) = store.problems
     assert str(broken) in problem and "\n" not in problem and WORDS.get(name, "not a readable Arrow file") in problem
@@ -199,8 +208,10 @@ def test_a_broken_map_shard_costs_the_scenarios_of_its_maps(tmp_path):
     items = [*scenarios(2), *(small_scenario(f"t{i}", shift=50.0) for i in range(2))]
     path = write(tmp_path / "store", items)
     (path / "maps-00000.arrow").write_bytes(b"?")
-    store = ScenarioStore.open(path)
-    assert len(store) == 4
+    with pytest.raises(StoreError, match=r"is incomplete: .*maps-00000.*; 2 of 4 scenarios can be read"):
+        ScenarioStore.open(path)
+    store = ScenarioStore.open(path, allow_missing=True)
+    assert store.tokens() == ["t0", "t1"] and store.missing == 2
     assert_same(store["t0"], items[2])
     with pytest.raises(StoreError, match=r"maps-00000\.arrow"):
         store["s0"]
@@ -242,7 +253,7 @@ def test_a_manifest_that_cannot_be_used_is_named(tmp_path, text):
 
 
 def test_a_folder_without_a_store_is_named(tmp_path):
-    with pytest.raises(StoreError, match="is not a scenario store"):
+    with pytest.raises(StoreError, match="holds no scenario store"):
         ScenarioStore.open(tmp_path / "nowhere")
 
 

@@ -49,15 +49,11 @@ def write_json_atomically(path: Path, data: Any) -> None:
 
 
 def make_folder(path: Path) -> Path:
-    """The folder, made with its parents where it is not there, without what killed writers left behind in it.
-
-    Call it only while no other writer is at work.
-    """
+    """The folder, made with its parents where it is not there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        remove_temporaries(path)
     except OSError as error:
-        raise LostWrite(f"{path} cannot be made or written to ({error.strerror or error})") from None
+        raise LostWrite(f"{path} cannot be made ({error.strerror or error})") from None
     return path
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from radp.runs.errors import BadInput
-from radp.runs.files import TEMPORARY_PREFIX, make_folder, write_atomically, write_json_atomically
+from radp.runs.files import TEMPORARY_PREFIX, remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.ledger import Ledger
 from radp.runs.manifest import Manifest
 from radp.runs.settings import as_json, first_difference, with_defaults
@@ -66,7 +66,7 @@ class RunFolder:
             run = cls.open(path)
             if difference := _difference(run.config, config, settings):
                 raise RunError(f"{path} holds another run ({difference}); choose another folder or delete this one")
-            make_folder(path)
+            remove_temporaries(path)
             return run
         if path.is_dir() and any(child for child in path.iterdir() if not child.name.startswith(TEMPORARY_PREFIX)):
             raise RunError(f"{path} is not empty and holds no run; choose another folder")

@@ -1,24 +1,25 @@
-"""Shards: the Arrow files of a store, and its manifest. What they hold is described in docs/store.md."""
+"""Scenarios and road maps as rows of the Arrow files of a store. What they hold is described in docs/store.md."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from radp.road.road_map import RoadMap
-from radp.runs.errors import BadInput
-from radp.runs.files import atomic_path
+from radp.runs.manifest import Manifest
 from radp.scenario.scenario import Scenario, Tracks, TrafficLights
-from radp.storage.codec import LEVEL, CodecError, decode_array, decode_strings, encode_array, encode_strings
-from radp.storage.records import decode_fields, encode_fields, pack_blobs, unpack_blobs
+from radp.storage.codec import LEVEL, CodecError
+from radp.storage.errors import StoreError
+from radp.storage.records import from_bytes, to_bytes
+from radp.storage.tables import Table
 
-FORMAT = "radp-scenarios"
-VERSION = 1
+FORMAT, VERSION = "radp-scenarios", 1
 MANIFEST = "manifest.json"
+STORE = Manifest(MANIFEST, FORMAT, VERSION, "scenario store", StoreError)
 SCENARIOS = pa.schema(
     [
         ("token", pa.string()),
@@ -34,24 +35,26 @@ SCENARIOS = pa.schema(
     ]
 )
 MAPS = pa.schema([("map", pa.string()), ("name", pa.string()), ("lanes", pa.int32()), ("data", pa.binary())])
-SCHEMAS = {"scenarios": SCENARIOS, "maps": MAPS}
+TABLES = {"maps": Table(f"{FORMAT}/maps", VERSION, MAPS), "scenarios": Table(f"{FORMAT}/scenarios", VERSION, SCENARIOS)}
 
 
-class StoreError(BadInput):
-    """A store or one of its files cannot be used; the message is one sentence that names the file."""
+@dataclass(frozen=True)
+class _Data:
+    """What of a scenario stands in its column `data`."""
+
+    time_us: np.ndarray
+    ego: np.ndarray
+    route: tuple[str, ...]
+    goal: np.ndarray | None
+    tracks: Tracks
+    lights: TrafficLights
+
+
+DATA_FIELDS = tuple(field.name for field in fields(_Data))
 
 
 def scenario_row(scenario: Scenario, map_key: str, level: int = LEVEL) -> dict[str, Any]:
     """A row of a scenario shard."""
-    goal = scenario.goal
-    blobs = {
-        "time_us": encode_array(scenario.time_us),
-        "ego": encode_array(scenario.ego, level),
-        "route": encode_strings(scenario.route),
-        "goal": b"" if goal is None else encode_array(goal),
-        **{f"tracks.{name}": blob for name, blob in encode_fields(scenario.tracks, level).items()},
-        **{f"lights.{name}": blob for name, blob in encode_fields(scenario.lights, level).items()},
-    }
     return {
         "token": scenario.token,
         "kind": scenario.kind,
@@ -62,109 +65,52 @@ def scenario_row(scenario: Scenario, map_key: str, level: int = LEVEL) -> dict[s
         "tracks": len(scenario.tracks),
         "dt": float(scenario.dt),
         "tags": list(scenario.tags.items()),
-        "data": pack_blobs(blobs),
+        "data": to_bytes(_Data(*(getattr(scenario, name) for name in DATA_FIELDS)), level),
     }
 
 
-def scenario_from_row(batch: pa.RecordBatch, row: int, road_map: RoadMap, file: str) -> Scenario:
+def scenario_from_row(batch: pa.RecordBatch, row: int, road_map: RoadMap, file: Path) -> Scenario:
     """Decode one row; `file` stands in error messages."""
     index = {name: batch[name][row].as_py() for name in ("token", "kind", "source", "start", "dt", "tags")}
     try:
-        blobs = unpack_blobs(batch["data"][row].as_buffer())
-        return Scenario(
-            **{**index, "tags": dict(index["tags"])},
-            map=road_map,
-            time_us=decode_array(blobs["time_us"]),
-            ego=decode_array(blobs["ego"]),
-            route=decode_strings(blobs["route"]),
-            goal=decode_array(blobs["goal"]) if len(blobs["goal"]) else None,
-            tracks=decode_fields(Tracks, blobs, "tracks."),
-            lights=decode_fields(TrafficLights, blobs, "lights."),
-        )
-    except (CodecError, KeyError) as error:
+        data = from_bytes(_Data, batch["data"][row].as_buffer())
+    except CodecError as error:
         raise StoreError(f"{file}: scenario {index['token']!r} cannot be read ({error})") from None
+    decoded = {name: getattr(data, name) for name in DATA_FIELDS}
+    return Scenario(**{**index, "tags": dict(index["tags"])}, **decoded, map=road_map)
 
 
 def map_row(road_map: RoadMap, map_key: str, level: int = LEVEL) -> dict[str, Any]:
     """A row of a map shard."""
-    data = pack_blobs(encode_fields(road_map, level))
-    return {"map": map_key, "name": road_map.name, "lanes": len(road_map), "data": data}
+    return {"map": map_key, "name": road_map.name, "lanes": len(road_map), "data": to_bytes(road_map, level)}
 
 
-def map_from_row(batch: pa.RecordBatch, row: int, file: str) -> RoadMap:
+def map_from_row(batch: pa.RecordBatch, row: int, file: Path) -> RoadMap:
     """Decode one row; `file` stands in error messages."""
     try:
-        return decode_fields(RoadMap, unpack_blobs(batch["data"][row].as_buffer()))
+        return from_bytes(RoadMap, batch["data"][row].as_buffer())
     except CodecError as error:
         raise StoreError(f"{file}: road map {batch['map'][row].as_py()!r} cannot be read ({error})") from None
 
 
-def write_shard(path: Path, part: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as one record batch, atomically. The same rows give the same bytes."""
-    metadata = {"radp.format": f"{FORMAT}/{part}", "radp.version": str(VERSION)}
-    schema = SCHEMAS[part].with_metadata(metadata)
-    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-    with atomic_path(path) as temporary, pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, schema) as out:
-        out.write_batch(pa.record_batch(columns, schema=schema))
-
-
-def open_shard(path: Path, part: str, rows: int | None = None) -> pa.RecordBatch:
-    """Memory-map a shard; StoreError if it is missing, cut short, foreign, of another version or not `rows` long."""
-    try:
-        reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        metadata = {
-            key.decode(): value.decode("utf-8", "replace") for key, value in (reader.schema.metadata or {}).items()
-        }
-        if metadata.get("radp.format") != f"{FORMAT}/{part}":
-            raise StoreError(f"{path} is an Arrow file, but not a shard of {part} of radp")
-        if metadata.get("radp.version") != str(VERSION):
-            raise StoreError(f"{path} has version {metadata.get('radp.version')}; this radp reads version {VERSION}")
-        if not reader.schema.equals(SCHEMAS[part]) or reader.num_record_batches != 1:
-            raise StoreError(f"{path} does not have the columns of a shard of {part}")
-        batch = reader.get_batch(0)
-        batch.validate(full=True)
-    except FileNotFoundError:
-        raise StoreError(f"{path} is missing") from None
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise StoreError(f"{path} is not a readable Arrow file, it may be cut short ({_first_line(error)})") from None
-    if rows is not None and batch.num_rows != rows:
-        raise StoreError(f"{path} holds {batch.num_rows} rows where the manifest says {rows}")
-    return batch
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a store; StoreError names the file and what is wrong with it."""
-    file = folder / MANIFEST
-    try:
-        manifest = json.loads(file.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{folder} is not a scenario store: {MANIFEST} is missing") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{file} is not readable JSON ({_first_line(error)})") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise StoreError(f"{file} does not describe a scenario store of radp")
-    if manifest.get("version") != VERSION:
-        raise StoreError(f"{file} has version {manifest.get('version')!r}; this radp reads version {VERSION}")
+def read_shards(folder: Path, manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """{"scenarios": {"file", "rows"}, "maps": the same or null} of each shard; StoreError if they are anything else."""
     shards = manifest.get("shards")
-    if not isinstance(shards, list) or not all(_is_shard(shard) for shard in shards):
-        raise StoreError(f"{file} is damaged: its list of shards cannot be used")
-    return manifest
+    if not isinstance(shards, list) or not all(map(_is_shard, shards)):
+        raise StoreError(f"{folder / MANIFEST} is damaged: its list of shards cannot be used")
+    return shards
 
 
 def _is_shard(shard: Any) -> bool:
-    """{"scenarios": {"file", "rows"}, "maps": the same or null}, with plain file names that stay in the folder."""
+    """With plain file names that stay in the folder."""
     if not isinstance(shard, dict) or shard.get("scenarios") is None:
         return False
-    parts = [shard[part] for part in SCHEMAS if shard.get(part) is not None]
     return all(
         isinstance(part, dict)
         and isinstance(part.get("file"), str)
         and part["file"] not in ("", ".", "..")
         and Path(part["file"]).name == part["file"]
         and isinstance(part.get("rows"), int)
-        for part in parts
+        for part in (shard.get(name) for name in TABLES)
+        if part is not None
     )

@@ -4,13 +4,11 @@
     scenarios-00000.arrow    one row per scenario: index columns and its encoded arrays
     maps-00000.arrow         the road maps that appear first in that shard, by the hash of their content
 
-Files are memory-mapped; a scenario is decoded when it is asked for. A shard that cannot be read costs its own scenarios
-only. docs/store.md describes the files.
+Files are memory-mapped; a scenario is decoded when it is asked for. docs/store.md describes the files.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -21,22 +19,11 @@ from typing import Any, overload
 import pyarrow as pa
 
 from radp.road.road_map import RoadMap
-from radp.runs.files import remove_temporaries, write_json_atomically
 from radp.scenario.scenario import Scenario
-from radp.scenario.shards import (
-    FORMAT,
-    MANIFEST,
-    VERSION,
-    StoreError,
-    map_from_row,
-    map_row,
-    open_shard,
-    read_manifest,
-    scenario_from_row,
-    scenario_row,
-    write_shard,
-)
+from radp.scenario.shards import STORE, TABLES, map_from_row, map_row, read_shards, scenario_from_row, scenario_row
 from radp.storage.codec import LEVEL
+from radp.storage.errors import StoreError
+from radp.storage.growing import UNFINISHED, GrowingStore
 from radp.storage.records import content_hash
 
 __all__ = [
@@ -74,43 +61,69 @@ def entries_of(batch: pa.RecordBatch) -> list[Entry]:
     return [Entry(**dict(zip(columns, values))) for values in zip(*columns.values())]
 
 
-class ScenarioStore(Sequence[Scenario]):
-    """N readable scenarios, by position or token, in the order of writing.
+class _Indexed(Sequence[Scenario]):
+    """Scenarios with an index: a store, or some of one."""
 
-    Scenarios of one map share its RoadMap object while it is remembered. `problems` has one sentence per broken file.
+    def entries(self) -> tuple[Entry, ...]:
+        """The index."""
+        raise NotImplementedError
+
+    def tokens(self) -> list[str]:
+        return [entry.token for entry in self.entries()]
+
+    def kinds(self) -> dict[str, int]:
+        """kind -> number of scenarios, sorted by name."""
+        return dict(sorted(Counter(entry.kind for entry in self.entries()).items()))
+
+
+class ScenarioStore(_Indexed):
+    """N scenarios, by position or token, in the order of writing.
+
+    Scenarios of one map share its RoadMap object while it is remembered. A store of which something cannot be read is
+    refused, unless missing ones are allowed: `problems` then has a sentence for each broken file, and `missing` counts.
     """
 
-    def __init__(self, path: Path, maps_kept: int = MAPS_KEPT) -> None:
-        self.path, self.maps_kept = path, maps_kept
+    def __init__(self, path: Path, maps_kept: int = MAPS_KEPT, allow_missing: bool = False) -> None:
+        self.path, self.maps_kept, self.allow_missing = path, maps_kept, allow_missing
         self.problems: list[str] = []
-        self._entries: list[Entry] = []
-        self._rows: list[tuple[pa.RecordBatch, int, Path]] = []
         self._map_rows: dict[str, tuple[pa.RecordBatch, int, Path]] = {}
         self._maps: OrderedDict[str, RoadMap] = OrderedDict()
-        for shard in read_manifest(path)["shards"]:
-            self._open(shard)
+        manifest = STORE.read(path)
+        listed = read_shards(path, manifest)
+        for file, batch in self._open(listed, "maps"):
+            self._map_rows.update({key: (batch, row, file) for row, key in enumerate(batch["map"].to_pylist())})
+        found = [
+            (entry, (batch, row, file))
+            for file, batch in self._open(listed, "scenarios")
+            for row, entry in enumerate(entries_of(batch))
+            if entry.map in self._map_rows
+        ]
+        self._entries, self._rows = tuple(entry for entry, _ in found), [place for _, place in found]
         self._position = {entry.token: i for i, entry in enumerate(self._entries)}
+        total = sum(shard["scenarios"]["rows"] for shard in listed)
+        self.missing = total - len(found)
+        if self.missing and not self.problems:
+            self.problems.append("road maps of some scenarios are in no file")
+        if manifest.get(UNFINISHED):
+            self.problems.append("what wrote it was stopped before the end; the same command goes on")
+        if self.problems and not allow_missing:
+            count = f"{len(self)} of {total} scenarios can be read" if self.missing else f"it holds {total} scenarios"
+            raise StoreError(f"{path} is incomplete: {'; '.join(self.problems)}; {count}, --allow-missing takes these")
 
     @classmethod
-    def open(cls, path: Path | str, maps_kept: int = MAPS_KEPT) -> ScenarioStore:
-        """The store in a folder; StoreError if there is none."""
-        return cls(Path(path), maps_kept)
+    def open(cls, path: Path | str, maps_kept: int = MAPS_KEPT, allow_missing: bool = False) -> ScenarioStore:
+        """The store in a folder; StoreError if there is none, or if something of it is missing."""
+        return cls(Path(path), maps_kept, allow_missing)
 
-    def _open(self, shard: dict[str, Any]) -> None:
-        for part in ("maps", "scenarios"):
-            if shard.get(part) is None:
-                continue
-            file = self.path / shard[part]["file"]
-            try:
-                batch = open_shard(file, part, shard[part]["rows"])
-            except StoreError as error:
-                self.problems.append(str(error))
-                continue
-            if part == "maps":
-                self._map_rows.update({key: (batch, row, file) for row, key in enumerate(batch["map"].to_pylist())})
-            else:
-                self._entries += entries_of(batch)
-                self._rows += [(batch, row, file) for row in range(batch.num_rows)]
+    def _open(self, shards: list[dict[str, Any]], part: str) -> Iterator[tuple[Path, pa.RecordBatch]]:
+        """The readable files of maps or scenarios."""
+        for shard in shards:
+            if shard.get(part) is not None:
+                file = self.path / shard[part]["file"]
+                try:
+                    yield file, TABLES[part].open(file, shard[part]["rows"])
+                except StoreError as error:
+                    self.problems.append(str(error))
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -122,10 +135,10 @@ class ScenarioStore(Sequence[Scenario]):
     def __getitem__(self, key: int | str | slice) -> Scenario | Selection:
         """By position, by token, or a lazy selection by slice."""
         if isinstance(key, slice):
-            return Selection(self, range(len(self))[key])
+            return self.select(range(len(self))[key])
         index = self.position(key) if isinstance(key, str) else range(len(self))[key]
         batch, row, file = self._rows[index]
-        return scenario_from_row(batch, row, self.road_map(self._entries[index].map), str(file))
+        return scenario_from_row(batch, row, self.road_map(self._entries[index].map), file)
 
     def position(self, token: str) -> int:
         """Where a token stands; StoreError if it is unknown or lies in a broken shard."""
@@ -137,11 +150,7 @@ class ScenarioStore(Sequence[Scenario]):
     def road_map(self, key: str) -> RoadMap:
         """A map by its key; the last few are remembered."""
         if key not in self._maps:
-            if key not in self._map_rows:
-                broken = "; ".join(self.problems) or "no shard lists it"
-                raise StoreError(f"{self.path}: the road map {key} cannot be read ({broken})")
-            batch, row, file = self._map_rows[key]
-            self._maps[key] = map_from_row(batch, row, str(file))
+            self._maps[key] = map_from_row(*self._map_rows[key])
             while len(self._maps) > max(self.maps_kept, 1):
                 self._maps.popitem(last=False)
         self._maps.move_to_end(key)
@@ -151,15 +160,7 @@ class ScenarioStore(Sequence[Scenario]):
         return list(self._map_rows)
 
     def entries(self) -> tuple[Entry, ...]:
-        """The index."""
-        return tuple(self._entries)
-
-    def tokens(self) -> list[str]:
-        return [entry.token for entry in self._entries]
-
-    def kinds(self) -> dict[str, int]:
-        """kind -> number of scenarios, sorted by name."""
-        return _count_kinds(self._entries)
+        return self._entries
 
     def select(self, indices: Sequence[int]) -> Selection:
         """Some scenarios by position, still lazy."""
@@ -168,15 +169,12 @@ class ScenarioStore(Sequence[Scenario]):
     def __contains__(self, token: object) -> bool:
         return token in self._position
 
-    def __iter__(self) -> Iterator[Scenario]:
-        return (self[i] for i in range(len(self)))
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets the path and maps the files itself."""
-        return ScenarioStore, (self.path, self.maps_kept)
+        return ScenarioStore, (self.path, self.maps_kept, self.allow_missing)
 
 
-class Selection(Sequence[Scenario]):
+class Selection(_Indexed):
     """Some of a store's scenarios, still lazy."""
 
     def __init__(self, store: ScenarioStore, indices: Sequence[int]) -> None:
@@ -201,16 +199,6 @@ class Selection(Sequence[Scenario]):
     def entries(self) -> tuple[Entry, ...]:
         every = self.store.entries()
         return tuple(every[i] for i in self.indices)
-
-    def tokens(self) -> list[str]:
-        return [entry.token for entry in self.entries()]
-
-    def kinds(self) -> dict[str, int]:
-        return _count_kinds(self.entries())
-
-
-def _count_kinds(entries: Sequence[Entry]) -> dict[str, int]:
-    return dict(sorted(Counter(entry.kind for entry in entries).items()))
 
 
 @dataclass(frozen=True)
@@ -256,23 +244,21 @@ class ScenarioWriter:
 
     def __init__(self, path: Path | str, rows_per_shard: int = ROWS_PER_SHARD, level: int = LEVEL) -> None:
         self.path, self.rows_per_shard, self.level = Path(path), rows_per_shard, level
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.path)
+        self._folder = GrowingStore(self.path, STORE)
         self._shards: list[dict[str, Any]] = []
         self._tokens: set[str] = set()
         self._map_keys: set[str] = set()
-        self._scenarios: list[dict[str, Any]] = []
-        self._maps: list[dict[str, Any]] = []
-        remove_temporaries(self.path)
-        if (self.path / MANIFEST).exists():
-            store = ScenarioStore.open(self.path)
-            if store.problems:
-                raise StoreError(f"nothing can be added to {self.path}: {store.problems[0]}")
-            self._shards = read_manifest(self.path)["shards"]
-            self._tokens.update(store.tokens())
-            self._map_keys.update(store.map_keys())
-        else:
-            self._write_manifest()
+        self._rows: dict[str, list[dict[str, Any]]] = {part: [] for part in TABLES}
+        if not self._folder.content:
+            self._write_manifest(finished=False)
+            return
+        store = ScenarioStore.open(self.path, allow_missing=True)
+        if store.missing:
+            self._folder.release()
+            raise StoreError(f"nothing can be added to {self.path}: {store.problems[0]}")
+        self._shards = self._folder.content["shards"]
+        self._tokens.update(store.tokens())
+        self._map_keys.update(store.map_keys())
 
     def __contains__(self, token: object) -> bool:
         return token in self._tokens
@@ -290,11 +276,11 @@ class ScenarioWriter:
         self._refuse_known([row["token"] for row in encoded.scenarios])
         for row in encoded.scenarios:
             if row["map"] not in self._map_keys:
-                self._maps.append(encoded.maps[row["map"]])
+                self._rows["maps"].append(encoded.maps[row["map"]])
                 self._map_keys.add(row["map"])
-            self._scenarios.append(row)
+            self._rows["scenarios"].append(row)
             self._tokens.add(row["token"])
-            if len(self._scenarios) >= self.rows_per_shard:
+            if len(self._rows["scenarios"]) >= self.rows_per_shard:
                 self.flush()
 
     def _refuse_known(self, tokens: Sequence[str]) -> None:
@@ -302,34 +288,32 @@ class ScenarioWriter:
         if repeated:
             raise StoreError(f"{self.path} holds a scenario {repeated[0]!r} already")
 
-    def flush(self) -> None:
+    def flush(self, finished: bool = False) -> None:
         """Write what was added since the last shard: maps, scenarios, then the manifest."""
-        if not self._scenarios:
+        if not self._rows["scenarios"]:
+            if finished and self._folder.unfinished:
+                self._write_manifest(finished)
             return
         shard: dict[str, Any] = {}
-        for part, rows in (("maps", self._maps), ("scenarios", self._scenarios)):
+        for part, rows in self._rows.items():
             name = f"{part}-{len(self._shards):05d}.arrow"
             if rows:
-                write_shard(self.path / name, part, rows)
+                TABLES[part].write(self.path / name, rows)
             shard[part] = {"file": name, "rows": len(rows)} if rows else None
         self._shards.append(shard)
-        self._write_manifest()
-        self._scenarios, self._maps = [], []
+        self._write_manifest(finished)
+        self._rows = {part: [] for part in TABLES}
 
-    def _write_manifest(self) -> None:
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "scenarios": sum(shard["scenarios"]["rows"] for shard in self._shards),
-            "shards": self._shards,
-        }
-        write_json_atomically(self.path / MANIFEST, manifest)
+    def _write_manifest(self, finished: bool) -> None:
+        count = sum(shard["scenarios"]["rows"] for shard in self._shards)
+        self._folder.write({"scenarios": count, "shards": self._shards}, finished)
 
-    def close(self) -> None:
-        self.flush()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+    def close(self, finished: bool = True) -> None:
+        """Write the last, shorter shard; a store that is not finished stays marked as incomplete."""
+        try:
+            self.flush(finished)
+        finally:
+            self._folder.release()
 
     def __enter__(self) -> ScenarioWriter:
         return self
@@ -338,19 +322,4 @@ class ScenarioWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """What was added is kept even when something else went wrong."""
-        self.close()
-
-
-def _lock(folder: Path) -> int | None:
-    """Hold the folder for one writer; the lock goes with the process. None where the system has no such locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise StoreError(f"{folder} is being written by another process") from None
-    return handle
+        self.close(finished=kind is None)

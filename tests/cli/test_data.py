@@ -1,10 +1,14 @@
+import errno
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from radp.cli.main import main
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
+from radp.sources.synthetic import make_scenario
 from tests.small_scenarios import small_scenario
 
 
@@ -22,15 +26,84 @@ def test_info_of_a_store(capsys, store):
     size = facts.pop("bytes_per_scenario")
     assert 500 < size < 20_000
     assert facts == {
-        "scenarios": 3, "kinds": {"following": 1, "turning": 2}, "sources": {"hand": 3}, "maps": 1, "problems": []
+        "scenarios": 3, "kinds": {"following": 1, "turning": 2}, "sources": {"hand": 3}, "maps": 1, "problems": [],
+        "missing": 0,
     }  # fmt: skip
 
 
 def test_info_tells_of_broken_files(capsys, store):
     (store / "scenarios-00001.arrow").write_bytes(b"?")
-    assert main(["data", "info", str(store)]) == 0
+    assert main(["data", "info", str(store)]) == 2
     out = capsys.readouterr().out
     assert "2 scenarios" in out and "problem: " in out and "scenarios-00001.arrow" in out
+    assert "missing: 1 scenarios" in out
+    assert main(["data", "info", str(store), "--allow-missing"]) == 0
+
+
+def cut(file):
+    """As a copy that was stopped leaves it."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+@pytest.fixture
+def long_drives(tmp_path):
+    """A store of four drives, long enough for samples, two in each shard; the second shard is cut."""
+    with ScenarioWriter(tmp_path / "long", rows_per_shard=2) as writer:
+        for seed in range(4):
+            writer.add(make_scenario(seed, 2, frames=84))
+    cut(tmp_path / "long" / "scenarios-00001.arrow")
+    return tmp_path / "long"
+
+
+SAMPLES = ["data", "samples", "--workers", "1", "--scenarios"]
+SIMULATE = ["simulate", "--planner", "constant_velocity", "--agents", "nonreactive", "--scenarios"]
+
+
+@pytest.mark.parametrize(
+    "command", [SIMULATE, ["export", "json"], ["data", "samples", "--workers", "1", "--scenarios"]]
+)
+def test_whoever_reads_an_incomplete_store_learns_it(capsys, long_drives, tmp_path, command):
+    arguments = [*command, str(long_drives), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "is incomplete: " in error and "scenarios-00001.arrow" in error and "2 of 4 scenarios can be read" in error
+    assert "Traceback" not in error and not (tmp_path / "out").exists()
+    assert main([*arguments, "--allow-missing"]) == 0
+    told = capsys.readouterr()
+    assert "2 of 4 scenarios can be read; going on with these" in told.err
+    if command is SIMULATE:
+        assert "missing: 2 scenarios that could not be read" in told.out
+        assert json.loads((tmp_path / "out" / "summary.json").read_text())["missing"] == 2
+        assert main(["score", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("command", [SIMULATE, ["export", "json"]])
+def test_tokens_longer_than_a_file_name(capsys, tmp_path, command):
+    tokens = ["x" * 300, "x" * 299 + "y", "ü" * 200]
+    with ScenarioWriter(tmp_path / "store") as writer:
+        for token in tokens:
+            writer.add(replace(make_scenario(0, 2, frames=16), token=token))
+    assert main([*command, str(tmp_path / "store"), "--out", str(tmp_path / "out")]) == 0
+    if command is SIMULATE:
+        assert ", 0 failed" in capsys.readouterr().out and len(list((tmp_path / "out" / "drives").iterdir())) == 3
+    else:
+        assert sorted(open_split(tmp_path / "out").tokens()) == sorted(tokens)
+
+
+def test_a_drive_that_cannot_be_written_ends_the_run(capsys, store, tmp_path, monkeypatch):
+    write = Path.write_bytes
+
+    def full(path, data):
+        if path.suffix == ".drive":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert main([*SIMULATE, str(store), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert ".drive cannot be written (No space left on device)" in error and "Traceback" not in error
+    monkeypatch.undo()
+    assert main([*SIMULATE, str(store), "--out", str(tmp_path / "out")]) == 0  # with space again, the run goes on
 
 
 def test_list(capsys):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
+
+if TYPE_CHECKING:
+    from radp.scenario.splits import Split
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class DataList:
 
 @dataclass(frozen=True)
 class DataInfo:
-    """Say what a split, a store, a neutral JSON file or a folder of them holds.
+    """Say what a split, a store, a neutral JSON file or a folder of them holds; exit code 2 if something is missing.
 
     Example:
         radp data info path/to/store
@@ -53,12 +57,15 @@ class DataInfo:
     """Name of a packaged split, or a path."""
     json: bool = False
     """Print one JSON object."""
+    allow_missing: bool = False
+    """Exit with code 0 even if the store is incomplete."""
 
     def __call__(self) -> int:
         facts = describe(self.scenarios)
+        code = 2 if facts["problems"] and not self.allow_missing else 0
         if self.json:
             print(json.dumps(facts, indent=1))
-            return 0
+            return code
         print(f"{self.scenarios}: {facts['scenarios']} scenarios")
         for name in ("kinds", "sources"):
             print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in facts[name].items()))
@@ -66,7 +73,15 @@ class DataInfo:
             print(f"maps: {facts['maps']}; {facts['bytes_per_scenario']} bytes per scenario")
         for problem in facts["problems"]:
             print(f"problem: {problem}")
-        return 0
+        if facts["problems"]:
+            print(f"missing: {facts['missing']} scenarios")
+        return code
+
+
+def say_missing(split: Split) -> None:
+    """A sentence on stderr if the store is incomplete."""
+    if split.incomplete:
+        print(f"radp: {split.incomplete}; going on with these", file=sys.stderr)
 
 
 def describe(name_or_path: str) -> dict[str, Any]:
@@ -74,7 +89,7 @@ def describe(name_or_path: str) -> dict[str, Any]:
     from radp.scenario.splits import open_split
     from radp.scenario.store import ScenarioStore
 
-    split = open_split(name_or_path)
+    split = open_split(name_or_path, allow_missing=True)
     if isinstance(split, ScenarioStore):
         entries = split.entries()
         return {
@@ -84,9 +99,10 @@ def describe(name_or_path: str) -> dict[str, Any]:
             "maps": len({entry.map for entry in entries}),
             "bytes_per_scenario": _size(split.path) // max(len(split), 1),
             "problems": split.problems,
+            "missing": split.missing,
         }
     sources = _counted(scenario.source for scenario in split)
-    return {"scenarios": len(split), "kinds": split.kinds(), "sources": sources, "problems": []}
+    return {"scenarios": len(split), "kinds": split.kinds(), "sources": sources, "problems": [], "missing": 0}
 
 
 def _counted(values: Any) -> dict[str, int]:

@@ -28,21 +28,25 @@ class ExportJson:
     """At most this many, from the first."""
     compress: Literal["gz", "no"] = "gz"
     """gz for .json.gz, no for .json."""
+    allow_missing: bool = False
+    """Write what can be read of a store that is incomplete."""
 
     def __call__(self) -> int:
+        from radp.cli.data import say_missing
+        from radp.runs.files import short_stem
         from radp.runs.progress import Progress
         from radp.scenario.neutral_json import save_json, scenario_to_json
         from radp.scenario.splits import open_split
 
         if self.limit is not None and self.limit < 1:
             raise BadInput(f"--limit is {self.limit}, expected at least 1")
-        split = open_split(self.scenarios)[: self.limit]
-        self.out.mkdir(parents=True, exist_ok=True)
+        split = open_split(self.scenarios, self.allow_missing)[: self.limit]
+        say_missing(split)
         suffix = ".json.gz" if self.compress == "gz" else ".json"
         written: dict[str, str] = {}
         with Progress("export", len(split)) as progress:
             for scenario in split:
-                name = re.sub(r"[^A-Za-z0-9._-]", "_", scenario.token) + suffix
+                name = short_stem(re.sub(r"[^A-Za-z0-9._-]", "_", scenario.token), scenario.token) + suffix
                 if name in written:
                     raise BadInput(
                         f"scenarios {written[name]!r} and {scenario.token!r} would both be written to {self.out / name}"

@@ -26,12 +26,17 @@ class DataSamples:
     """Vehicles taken as the ego beside the logged one, at most."""
     workers: int = 2
     """Processes."""
+    allow_missing: bool = False
+    """Take what can be read of a store that is incomplete."""
 
     def __call__(self) -> int:
+        from radp.cli.data import say_missing
         from radp.scenario.splits import open_split
         from radp.scene.log_samples import SampleChoice, write_log_samples
 
         choice = SampleChoice(stride=self.stride, other_egos=self.other_egos)
-        samples = write_log_samples(self.out, open_split(self.scenarios), choice, self.workers)
+        split = open_split(self.scenarios, self.allow_missing)
+        say_missing(split)
+        samples = write_log_samples(self.out, split, choice, self.workers)
         print(f"{self.out}: {len(samples)} samples from {len(samples.notes)} logs")
         return 0

@@ -45,12 +45,15 @@ class Simulate:
     """
     calibration: str = ""
     """Planner whose usual levels the teacher goes by, for planners that have none of their own."""
+    allow_missing: bool = False
+    """Drive what can be read of a store that is incomplete."""
     export_json: Path | None = None
     """Folder for the drives as neutral JSON."""
     json: bool = False
     """Print the summary as JSON."""
 
     def __call__(self) -> int:
+        from radp.cli.data import say_missing
         from radp.evaluation.closed_loop import export_drives, run_simulation, summarise_run
         from radp.metrics.summary import summary_text
 
@@ -67,7 +70,9 @@ class Simulate:
             self.keep_plans,
             self.attribution,
             self.calibration,
+            self.allow_missing,
         )
+        say_missing(run.split)
         summary = summarise_run(run)
         if self.export_json is not None:
             export_drives(run, self.export_json)

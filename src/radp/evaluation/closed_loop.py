@@ -56,9 +56,10 @@ class Job:
     options: Options
     attribution: str = "own"  # or "teacher": the exact pressures of every plan, beside those that the planner tells
     calibration: str = ""  # the planner whose usual levels the teacher goes by; its own without a name
+    allow_missing: bool = False  # drive what can be read of a broken store
 
     def split(self) -> Split:
-        return open_split(self.scenarios)[: self.limit]
+        return open_split(self.scenarios, self.allow_missing)[: self.limit]
 
     def load_planner(self) -> Planner:
         try:
@@ -115,13 +116,14 @@ class Run:
         chosen = {name: settings[name] for name in ("agents", "controller", "keep_plans")}
         options = Options(seed=folder.config["seed"], **chosen)
         told = settings.get("attribution", "own"), settings.get("calibration", "")
-        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, *told))
+        allowed = folder.config["execution"].get("allow_missing", False)
+        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, *told, allowed))
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
-        finished, lost = self.store.tokens(), self.folder.ledger.failures()
+        lost = self.folder.ledger.failures()
         for scenario in self.split:
-            if scenario.token in finished:
+            if scenario.token in self.store:
                 yield self.store.read(scenario)
             else:
                 reason = lost.get(scenario.token, "not driven yet")
@@ -141,10 +143,12 @@ def run_simulation(
     keep_plans: bool = False,
     attribution: str = "own",
     calibration: str = "",
+    allow_missing: bool = False,
 ) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
     Settings that decide the result must be those of the folder (else BadInput); batch and workers may differ.
+    A store of which something cannot be read is refused, unless that is allowed. LostWrite if drives cannot be kept.
     """
     for name, value in (("batch", batch), ("workers", workers), ("limit", 1 if limit is None else limit)):
         if value < 1:
@@ -157,12 +161,13 @@ def run_simulation(
         raise BadInput(f"attribution is {attribution!r}, expected one of {', '.join(ATTRIBUTIONS)}")
     if calibration and attribution != "teacher":
         raise BadInput("a calibration is for the teacher: add --attribution teacher")
-    job = Job(planner, _absolute(scenarios), limit, options, attribution, calibration)
+    job = Job(planner, _absolute(scenarios), limit, options, attribution, calibration, allow_missing)
     tokens = job.split().tokens()
     if not tokens:
         raise BadInput(f"{scenarios!r} holds no scenarios")
     driver = job.load_planner()
-    folder = RunFolder.create(out, COMMAND, job.settings(tokens), seed, {"batch": batch, "workers": workers})
+    execution = {"batch": batch, "workers": workers, **({"allow_missing": True} if allow_missing else {})}
+    folder = RunFolder.create(out, COMMAND, job.settings(tokens), seed, execution)
     run = Run(folder, job)
     run.store.clean()
     _drive_missing(run, driver, tokens, batch, workers)
@@ -175,6 +180,8 @@ def summarise_run(run: Run) -> dict[str, Any]:
     while group := list(islice(rollouts, SCORED_AT_ONCE)):
         cards += [score_card(score) for score in evaluate_many(group)]
     summary = summarise(cards, run.job.options.seed)
+    if run.split.missing:
+        summary["missing"] = run.split.missing
     run.folder.write_bytes(CARDS, "".join(f"{json.dumps(card)}\n" for card in cards).encode())
     run.folder.write_json(SUMMARY, summary)
     return summary
@@ -195,8 +202,7 @@ def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int,
     if workers > 1:
         drive = partial(_drive_in_worker, run.job, run.store.path)
     for alone in (False, True):
-        finished = run.store.tokens()
-        missing = [i for i, token in enumerate(tokens) if token not in finished]
+        missing = [i for i, token in enumerate(tokens) if token not in run.store]
         size = 1 if alone else min(batch, -(-len(missing) // workers)) or 1
         pieces = [tuple(missing[first : first + size]) for first in range(0, len(missing), size)]
         if pieces:

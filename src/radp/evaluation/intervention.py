@@ -135,8 +135,7 @@ def drive_nudged(trials: Sequence[Trial], workers: int, batch: int) -> None:
         settings = {k: v for k, v in trial.nudge.__dict__.items() if k != "folder"} | {"tokens": list(trial.tokens)}
         RunFolder.create(trial.nudge.folder, COMMAND, settings, execution={"workers": workers})
         trial.nudge.store.clean()
-        done = trial.nudge.store.tokens()
-        missing = [token for token in trial.tokens if token not in done]
+        missing = [token for token in trial.tokens if token not in trial.nudge.store]
         pieces += [(trial.nudge, tuple(missing[i : i + batch])) for i in range(0, len(missing), batch)]
     outcome = parallel_map(
         _drive, pieces, workers=workers, name=lambda piece: f"{piece[0].folder}, {piece[1][0]}", label="batches nudged"

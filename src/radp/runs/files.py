@@ -64,11 +64,15 @@ def remove_temporaries(folder: Path) -> None:
 
 
 def file_stem(name: str) -> str:
-    """A file name for a name of any characters and length; what is too long ends with a hash of the whole."""
-    quoted = quote(name, safe="").replace(".", "%2E")
-    if len(quoted) <= LONGEST_STEM:
-        return quoted
-    return f"{quoted[:200]}%%{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+    """A file name, without suffix, for a name of any characters and length."""
+    return short_stem(quote(name, safe="").replace(".", "%2E"), name)
+
+
+def short_stem(stem: str, name: str) -> str:
+    """The stem, or where it is too long for a file its beginning and a hash of the name that it stands for."""
+    if len(stem) <= LONGEST_STEM:
+        return stem
+    return f"{stem[:200]}%%{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -23,7 +23,13 @@ MADE = ("sumo14-dev", "sumo14-hard-xl")  # made on demand
 
 
 class Split(Protocol):
-    """A lazy sequence of scenarios: a slice is a split again."""
+    """A lazy sequence of scenarios: a slice is a split again.
+
+    missing: scenarios that are known but cannot be read; incomplete: the sentence that says so, or nothing.
+    """
+
+    missing: int
+    incomplete: str
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Scenario]: ...
@@ -42,16 +48,16 @@ def made_split(name: str) -> Path:
     return Path(home) / "splits" / name
 
 
-def open_split(name_or_path: str | Path) -> Split:
+def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
     """A packaged or made split by name, else a store folder, a neutral JSON file (`.json`, `.json.gz`) or a folder of
     them.
 
     Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth
-    (`radp.scenario.parts`).
+    (`radp.scenario.parts`). A store of which something is missing is refused, unless that is allowed.
     """
     name, part = name_and_part(str(name_or_path))
     if part is not None:
-        whole = open_split(name)
+        whole = open_split(name, allow_missing)
         return whole.select(positions(whole.tokens(), part))
     path = Path(name_or_path)
     if str(name_or_path) in zoo.list_splits():
@@ -61,7 +67,7 @@ def open_split(name_or_path: str | Path) -> Split:
             raise BadInput(f"{path} is neither a store folder nor a .json or .json.gz file")
         return JsonScenarios([path])
     if (path / MANIFEST).exists():
-        return ScenarioStore.open(path)
+        return ScenarioStore.open(path, allow_missing=allow_missing)
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if _is_scenario_file(file))
         if not files:
@@ -70,7 +76,7 @@ def open_split(name_or_path: str | Path) -> Split:
     if str(name_or_path) in MADE:
         made = made_split(str(name_or_path))
         if (made / MANIFEST).exists():
-            return ScenarioStore.open(made)
+            return ScenarioStore.open(made, allow_missing=allow_missing)
         raise BadInput(f"{name_or_path} is not packaged: make it with radp data make-split {name_or_path}")
     known = ", ".join((*zoo.list_splits(), *MADE))
     raise BadInput(f"{str(name_or_path)!r} is neither a packaged split ({known}) nor a path that exists")
@@ -82,6 +88,8 @@ def _is_scenario_file(file: Path) -> bool:
 
 class JsonScenarios(Sequence[Scenario]):
     """Scenarios in neutral JSON files, one per file, read when asked for; the last few are remembered."""
+
+    missing, incomplete = 0, ""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)

@@ -64,6 +64,9 @@ def entries_of(batch: pa.RecordBatch) -> list[Entry]:
 class _Indexed(Sequence[Scenario]):
     """Scenarios with an index: a store, or some of one."""
 
+    missing: int = 0  # scenarios of the store that cannot be read
+    incomplete: str = ""  # what is missing, in a sentence
+
     def entries(self) -> tuple[Entry, ...]:
         """The index."""
         raise NotImplementedError
@@ -80,7 +83,7 @@ class ScenarioStore(_Indexed):
     """N scenarios, by position or token, in the order of writing.
 
     Scenarios of one map share its RoadMap object while it is remembered. A store of which something cannot be read is
-    refused, unless missing ones are allowed: `problems` then has a sentence for each broken file, and `missing` counts.
+    refused, unless missing ones are allowed: `incomplete` then is the sentence that says so, and `missing` counts.
     """
 
     def __init__(self, path: Path, maps_kept: int = MAPS_KEPT, allow_missing: bool = False) -> None:
@@ -106,9 +109,11 @@ class ScenarioStore(_Indexed):
             self.problems.append("road maps of some scenarios are in no file")
         if manifest.get(UNFINISHED):
             self.problems.append("what wrote it was stopped before the end; the same command goes on")
-        if self.problems and not allow_missing:
+        if self.problems:
             count = f"{len(self)} of {total} scenarios can be read" if self.missing else f"it holds {total} scenarios"
-            raise StoreError(f"{path} is incomplete: {'; '.join(self.problems)}; {count}, --allow-missing takes these")
+            self.incomplete = f"{path} is incomplete: {'; '.join(self.problems)}; {count}"
+        if self.problems and not allow_missing:
+            raise StoreError(f"{self.incomplete} (--allow-missing takes these)")
 
     @classmethod
     def open(cls, path: Path | str, maps_kept: int = MAPS_KEPT, allow_missing: bool = False) -> ScenarioStore:
@@ -179,6 +184,7 @@ class Selection(_Indexed):
 
     def __init__(self, store: ScenarioStore, indices: Sequence[int]) -> None:
         self.store, self.indices = store, indices
+        self.missing, self.incomplete = store.missing, store.incomplete
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -99,7 +99,8 @@ def write_films(runs: Sequence[Run], site: Site, suffixes: Sequence[str]) -> lis
 
 def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> list[Chosen]:
     """Scenarios to show, in the order of the split."""
-    driven = [run.store.tokens() for run in runs]
+    every = runs[0].split.tokens()
+    driven = [{token for token in every if token in run.store} for run in runs]
     unknown = [token for token in tokens if token not in driven[0]]
     if unknown:
         raise BadInput(f"{runs[0].folder.path} holds no drive of scenario {unknown[0]!r}")
@@ -108,7 +109,7 @@ def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> lis
         raise BadInput(f"{runs[0].folder.path} and {runs[1].folder.path} have no scenario in common")
     found = [
         Chosen(position, token, [k for k, known in enumerate(driven) if token in known])
-        for position, token in enumerate(runs[0].split.tokens())
+        for position, token in enumerate(every)
         if token in wanted and token in driven[0]
     ]
     if not found:

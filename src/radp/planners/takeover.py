@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,17 +13,12 @@ from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
 
 
-@dataclass(frozen=True)
 class Takeover:
     """`first` plans up to the step that `steps` gives for a scenario's token, `then` plans from there on."""
 
-    first: Planner
-    then: Planner
-    steps: Mapping[str, int]
-
-    @property
-    def name(self) -> str:
-        return f"{self.first.name}, then {self.then.name}"
+    def __init__(self, first: Planner, then: Planner, steps: Mapping[str, int]) -> None:
+        self.first, self.then, self.steps = first, then, steps
+        self.name = f"{first.name}, then {then.name}"
 
     def start(self, scenarios: Sequence[Scenario]) -> None:
         for planner in (self.first, self.then):

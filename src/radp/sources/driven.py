@@ -59,11 +59,10 @@ class Piece:
     choice: Demonstrations
 
 
-@dataclass(frozen=True)
 class DrivenLogs:
     """The source of driven logs, in the form that `radp.sources.convert` wants."""
 
-    name: str = "driven logs"
+    name = "driven logs"
 
     def items(self, options: Any) -> list[Piece]:
         split = _split(options.scenarios)
@@ -96,7 +95,7 @@ class DrivenLogs:
 def demonstrate(choice: Demonstrations, out: Path | str, workers: int = 1) -> dict[str, Any]:
     """Drive and keep what went well as the store `out`; returns its card. The same call takes up a killed run."""
     if choice.run is not None and not choice.after:
-        raise BadInput("a run tells where the first driver collided: name that driver as well")
+        raise BadInput("a run says where the first driver collided: name that driver as well")
     return convert(DrivenLogs(), choice, Path(out), workers)
 
 

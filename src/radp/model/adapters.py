@@ -60,7 +60,7 @@ def add_adapters(model: DiffusionModel, settings: LoraSettings | None = None) ->
 
 def save_adapters(wrapped: nn.Module, folder: Path | str) -> None:
     """adapter_model.safetensors and adapter_config.json, as PEFT writes them."""
-    wrapped.save_pretrained(str(folder))  # type: ignore[operator]
+    wrapped.save_pretrained(str(folder))  # type: ignore[operator]  # a method of PEFT's, which is an extra
 
 
 def load_adapters(model: DiffusionModel, folder: Path | str, merge: bool = True) -> DiffusionModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -156,7 +157,8 @@ class Decoder(nn.Module):
         self.time_embedding = TimeEmbedding(dim)
         self.speed_embedding = Mlp(1, dim, dim) if config.ego_speed else None
         self.speed_dropout = config.speed_dropout
-        self.blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
+        blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
+        self.blocks = cast("Sequence[DiTBlock]", blocks)  # the type ModuleList does not say of what
         self.final_layer = FinalLayer(dim, config.state_dim)
 
     def context(self, scene: Scene, encoding: Encoding) -> Context:

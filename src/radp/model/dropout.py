@@ -8,7 +8,7 @@ forward and again in the backward pass. Rates are therefore multiples of 1 / 655
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -27,7 +27,7 @@ _quick = True
 
 
 @numba.njit(inline="always")
-def _bits(position, seed_low, seed_high):
+def _bits(position: np.uint32, seed_low: np.uint32, seed_high: np.uint32) -> np.uint32:
     """32 random bits of a position: a multiply-xorshift finaliser. Numba widens sums and products, hence the casts."""
     word = np.uint32(np.uint32(position * np.uint32(0x9E3779B9)) + seed_low)
     word = np.uint32((word ^ (word >> np.uint32(16))) * np.uint32(0x7FEB352D))
@@ -37,7 +37,10 @@ def _bits(position, seed_low, seed_high):
 
 
 @numba.njit(nogil=True, cache=True)
-def _mask_pairs(low, high, out_low, out_high, first, seed_low, seed_high, threshold, scale):
+def _mask_pairs(
+    low: np.ndarray, high: np.ndarray, out_low: np.ndarray, out_high: np.ndarray, first: np.uint32,
+    seed_low: np.uint32, seed_high: np.uint32, threshold: np.uint32, scale: np.float32,
+) -> None:  # fmt: skip
     """Four (n,) float32 arrays: out = scale * value where the value's 16 bits reach the threshold, else 0.
 
     Positions are counted from `first`. The lower half of the bits serves `low`, the upper half `high`. Indices start
@@ -50,7 +53,11 @@ def _mask_pairs(low, high, out_low, out_high, first, seed_low, seed_high, thresh
 
 
 @numba.njit(nogil=True, cache=True)
-def _add_mask_pairs(to_low, to_high, low, high, out_low, out_high, first, seed_low, seed_high, threshold, scale):
+def _add_mask_pairs(
+    to_low: np.ndarray, to_high: np.ndarray, low: np.ndarray, high: np.ndarray, out_low: np.ndarray,
+    out_high: np.ndarray, first: np.uint32, seed_low: np.uint32, seed_high: np.uint32, threshold: np.uint32,
+    scale: np.float32,
+) -> None:  # fmt: skip
     """As `_mask_pairs`, added to what `to_low` and `to_high` hold."""
     for i in range(low.size):
         word = _bits(np.uint32(np.uint32(i) + first), seed_low, seed_high)
@@ -65,7 +72,7 @@ def masked_by_seed(values: Tensor, seed: int, dropped_levels: int, to: Tensor | 
     """
     values = values.detach().contiguous()
     out = torch.empty_like(values)
-    kernel = _mask_pairs if to is None else _add_mask_pairs
+    kernel: Callable[..., None] = _mask_pairs if to is None else _add_mask_pairs
     given = [values] if to is None else [to.detach().contiguous(), values]
     flat = [tensor.view(-1).numpy() for tensor in (*given, out)]
     size = values.numel()

@@ -164,6 +164,7 @@ class SceneEncoder(nn.Module):
         return Encoding(self.fusion(tokens, ~valid), ~valid)
 
     def _route(self, scene: Scene) -> tuple[Tensor, Tensor]:
+        assert self.route_encoder is not None and self.route_order_emb is not None
         route, valid = self.route_encoder(
             scene.route_lanes, scene.route_lanes_speed_limit, scene.route_lanes_has_speed_limit
         )

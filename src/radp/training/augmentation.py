@@ -133,7 +133,7 @@ def in_ego_frame(scene: Scene) -> Scene:
     frame = scene.ego_current_state[:, POSE]
     ego = scene.ego_current_state
     speeds = [_turned(ego[:, pair], frame) for pair in (VELOCITY, ACCELERATION)]
-    neighbours = scene.neighbor_agents_future
+    future, neighbours = scene.ego_agent_future, scene.neighbor_agents_future
     return replace(
         scene,
         ego_current_state=torch.cat((_posed(ego[:, POSE], frame), *speeds, ego[:, ACCELERATION.stop :]), -1),
@@ -141,7 +141,7 @@ def in_ego_frame(scene: Scene) -> Scene:
         static_objects=_static(scene.static_objects, frame[:, None]),
         lanes=_lanes(scene.lanes, frame[:, None, None]),
         route_lanes=_lanes(scene.route_lanes, frame[:, None, None]),
-        ego_agent_future=_future(scene.ego_agent_future, frame[:, None]),
+        ego_agent_future=None if future is None else _future(future, frame[:, None]),
         neighbor_agents_future=None
         if neighbours is None
         else _keep_padding(_future(neighbours, frame[:, None, None]), neighbours),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from radp.metrics.score import METRICS, evaluate_many
 from radp.model.checkpoint import save_model
@@ -64,18 +64,18 @@ class BaseTask:
         generator = torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank))
         return augment(scene, Draws.make(len(scene), generator), self.config.augment)
 
-    def loss(self, model: nn.Module, batch: Scene, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
-        loss = diffusion_loss(model, batch, generator=generator)  # type: ignore[arg-type]
+    def loss(self, model: DiffusionModel, batch: Scene, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
+        loss = diffusion_loss(model, batch, generator=generator)
         return loss.total(self.config.ego_weight), {"ego": loss.ego.item(), "neighbour": loss.neighbour.item()}
 
-    def validate(self, model: nn.Module, step: int) -> dict[str, float]:
+    def validate(self, model: DiffusionModel, step: int) -> dict[str, float]:
         values = self._validation_loss(model) if self.validation is not None else {}
         if self.scenarios:
-            values |= closed_loop(DiffusionPlanner(model, "in training"), self.scenarios)  # type: ignore[arg-type]
+            values |= closed_loop(DiffusionPlanner(model, "in training"), self.scenarios)
         return values
 
     @torch.no_grad()
-    def _validation_loss(self, model: nn.Module) -> dict[str, float]:
+    def _validation_loss(self, model: DiffusionModel) -> dict[str, float]:
         """The same samples with the same noise each time."""
         assert self.validation is not None
         count = min(self.config.validation_samples, len(self.validation))
@@ -84,7 +84,7 @@ class BaseTask:
         sums = np.zeros(2)
         for first in range(0, count, self.config.validation_batch):
             part = rows[first : first + self.config.validation_batch]
-            loss = diffusion_loss(model, self.validation.read(part), generator=generator)  # type: ignore[arg-type]
+            loss = diffusion_loss(model, self.validation.read(part), generator=generator)
             sums += len(part) * np.array([float(loss.ego), float(loss.neighbour)])
         ego, neighbour = (sums / max(1, count)).tolist()
         return {"ego": ego, "neighbour": neighbour}
@@ -115,5 +115,5 @@ def train_base(
     model = fit(task, config.loop, folder, stop_after)
     target = folder.path / "model"
     if is_main_process():
-        save_model(model, target, folder.config, folder.config["commit"])  # type: ignore[arg-type]
+        save_model(model, target, folder.config, folder.config["commit"])
     return target

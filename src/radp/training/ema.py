@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class Ema:
@@ -32,7 +35,7 @@ class Ema:
                 p.copy_(self.average[name])
 
     @contextmanager
-    def applied(self, model: nn.Module) -> Iterator[nn.Module]:
+    def applied(self, model: Model) -> Iterator[Model]:
         """The model with averaged weights inside the block, with its own weights and mode after it."""
         own = {name: p.detach().clone() for name, p in model.named_parameters() if name in self.average}
         training = model.training
@@ -54,4 +57,4 @@ class Ema:
         """Inverse of `state`."""
         self.updates = int(state["updates"])
         for name, value in self.average.items():
-            value.copy_(state[name])
+            value.copy_(torch.as_tensor(state[name]))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import smooth_l1_loss, softplus
 
 from radp.attribution.cache import Cache
@@ -116,14 +116,14 @@ class HeadTask:
         return self.cache.read(draw.choice(len(self.cache), size=share, p=self.odds))
 
     def loss(
-        self, model: nn.Module, batch: tuple[PlannerState, Tensor], generator: torch.Generator
+        self, model: AttributionHead, batch: tuple[PlannerState, Tensor], generator: torch.Generator
     ) -> tuple[Tensor, dict[str, float]]:
         state, teacher = batch
         told = model(state.ego_token, state.features, state.scene, state.padded)
         regression, ranking = head_loss(told, teacher, self.threshold, self.weight, self.config.rank_weight)
         return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
 
-    def validate(self, model: nn.Module, step: int) -> dict[str, float]:
+    def validate(self, model: AttributionHead, step: int) -> dict[str, float]:
         cache = self.validation or self.cache
         told, teacher = tell(model, cache), cache.pressure
         rho = spearman(told.T, teacher.T).tolist()
@@ -136,7 +136,7 @@ class HeadTask:
 
 
 @torch.no_grad()
-def tell(head: nn.Module, cache: Cache) -> np.ndarray:
+def tell(head: AttributionHead, cache: Cache) -> np.ndarray:
     """(N, M) what a head says about every sample of a cache."""
     rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
     return torch.cat([head(s.ego_token, s.features, s.scene, s.padded) for s, _ in map(cache.read, rows)]).numpy()

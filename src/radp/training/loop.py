@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ from radp.runs.folder import RunFolder
 from radp.training.ema import Ema
 from radp.training.records import Records
 from radp.training.state import load_state, save_state
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,27 @@ class LoopConfig:
         return 0.5 * (1.0 + math.cos(math.pi * min(1.0, done)))
 
 
-class Task(Protocol):
+class Task(Protocol[Model]):
     """What is learnt. `model` is trained where its parameters require gradients.
 
     `memory` holds, as buffers, what the task itself remembers from step to step, and is saved with the weights.
     """
 
-    model: nn.Module
-    memory: nn.Module | None
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def memory(self) -> nn.Module | None: ...
 
     def batch(self, step: int, rank: int, processes: int) -> Any:
         """This process' share of the samples of a step: a pure function of its arguments. Runs in a thread."""
         ...
 
-    def loss(self, model: nn.Module, batch: Any, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, model: Model, batch: Any, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
         """The scalar to minimise and what to record beside it."""
         ...
 
-    def validate(self, model: nn.Module, step: int) -> dict[str, float]:
+    def validate(self, model: Model, step: int) -> dict[str, float]:
         """Measures on held-out data with the averaged weights; called in the first process only."""
         ...
 
@@ -90,7 +95,7 @@ def shuffled_rows(count: int, batch: int, step: int, seed: int) -> np.ndarray:
     return order[position * batch : (position + 1) * batch]
 
 
-def _prefetched(task: Task, first: int, last: int, rank: int, processes: int) -> Iterator[Any]:
+def _prefetched(task: Task[Any], first: int, last: int, rank: int, processes: int) -> Iterator[Any]:
     """Batches of steps first..last-1, the next one being built while this one is used."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead = pool.submit(task.batch, first, rank, processes) if first < last else None
@@ -104,7 +109,7 @@ def _prefetched(task: Task, first: int, last: int, rank: int, processes: int) ->
 class _Step(nn.Module):
     """Model and loss as one module, so that data-parallel training sees a plain forward pass."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task[Any]) -> None:
         super().__init__()
         self.model, self.task = task.model, task
 
@@ -129,7 +134,7 @@ def is_main_process() -> bool:
     return bool(PartialState().is_main_process)
 
 
-def fit(task: Task, config: LoopConfig, folder: RunFolder, stop_after: int | None = None) -> nn.Module:
+def fit(task: Task[Model], config: LoopConfig, folder: RunFolder, stop_after: int | None = None) -> Model:
     """Train to `config.steps` (or only to `stop_after`), going on from the folder's last checkpoint.
 
     Returns the model with the averaged weights. Works in one process or under `accelerate launch`.

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from radp.runs.folder import RunFolder
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 
 class Records:
@@ -61,7 +65,7 @@ def _step(line: str) -> float:
         return float("inf")  # a line cut short by a crash
 
 
-def _tensorboard(folder: RunFolder, first_step: int):
+def _tensorboard(folder: RunFolder, first_step: int) -> SummaryWriter | None:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

@@ -47,7 +47,7 @@ def explain_planner(
 ) -> list[Explained]:
     """Drive with the teacher beside the planner; the `worst` moments of each drive, or all with None."""
     listener, out = _Listener(planner, calibration), []
-    for rollout in simulate(listener, scenarios, agents, seed=seed):  # type: ignore[arg-type]
+    for rollout in simulate(listener, scenarios, agents, seed=seed):
         token = rollout.scenario.token
         steps = [s for s in range(len(rollout.time_us)) if (token, s) in listener.heard]
         if not steps:

@@ -26,7 +26,8 @@ class Planner(Protocol):
     where others are driven with several seeds.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def plan(self, observation: Observation) -> Plan:
         """Observation of B worlds -> B plans in the ego frames of now."""

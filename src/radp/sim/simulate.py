@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
 from radp.sim.rollout import Rollout, logged_agents
 from radp.sim.world import AgentModel, World
+
+if TYPE_CHECKING:
+    from radp.scenario.splits import Split
 
 AGENT_MODES = ("reactive", "nonreactive")
 FORECAST_STEP = 5  # steps of a plan between the points that are kept of a neighbour's forecast
@@ -47,7 +51,7 @@ class Options:
 
 def simulate(
     planner: Planner,
-    scenarios: Sequence[Scenario],
+    scenarios: Sequence[Scenario] | Split,
     agents: str = "reactive",
     batch: int = 64,
     seed: int = 0,
@@ -65,7 +69,9 @@ def simulate(
     return _simulate(planner, scenarios, batch, options)
 
 
-def _simulate(planner: Planner, scenarios: Sequence[Scenario], batch: int, options: Options) -> Iterator[Rollout]:
+def _simulate(
+    planner: Planner, scenarios: Sequence[Scenario] | Split, batch: int, options: Options
+) -> Iterator[Rollout]:
     for first in range(0, len(scenarios), batch):
         group = [scenarios[i] for i in range(first, min(first + batch, len(scenarios)))]
         yield from drive_batch(planner, group, options)

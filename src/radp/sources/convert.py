@@ -94,7 +94,8 @@ class Source(Protocol):
     itself.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def items(self, options: Options) -> Sequence[Item]: ...
     def scenarios(self, item: Any) -> Iterator[Scenario | Recording | Refused]: ...

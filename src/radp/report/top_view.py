@@ -64,18 +64,18 @@ def draw_moment(
         ax.plot(*plan_in_world(rollout, frame).T, color=PLAN, lw=2.6, zorder=4, path_effects=casing)
     seen = np.flatnonzero(tracks.valid[:, frame])
     shapes = corners(tracks.state[seen, frame, : Box.VX], tracks.size[seen, 0], tracks.size[seen, 1])
-    ax.add_collection(PolyCollection(shapes, facecolors=others, edgecolors="white", linewidths=0.6, zorder=5))
+    ax.add_collection(PolyCollection(list(shapes), facecolors=others, edgecolors="white", linewidths=0.6, zorder=5))
     struck = shapes[np.isin(seen, hit)]
     ax.add_collection(
-        PolyCollection(struck, facecolors=others, edgecolors=ALARM, linewidths=2.2, hatch="////", zorder=6)
+        PolyCollection(list(struck), facecolors=others, edgecolors=ALARM, linewidths=2.2, hatch="////", zorder=6)
     )
     pose = np.append(centers[frame], rollout.ego[frame, Ego.HEADING])[None]
     ego = corners(pose, np.array([PACIFICA.length]), np.array([PACIFICA.width]))
     edge, width = (ALARM, 2.4) if alarm else (INK, 1.2)
-    ax.add_collection(PolyCollection(ego, facecolors=EGO, edgecolors=edge, linewidths=width, zorder=7))
+    ax.add_collection(PolyCollection(list(ego), facecolors=EGO, edgecolors=edge, linewidths=width, zorder=7))
     for i in hit:  # a ring, for eyes and printers that do not see red
-        middle = (tracks.state[i, frame, :2] + centers[frame]) / 2
-        ax.scatter(*middle, s=1500, facecolors="none", edgecolors=ALARM, linewidths=1.8, zorder=8)
+        x, y = (tracks.state[i, frame, :2] + centers[frame]) / 2
+        ax.scatter(x, y, s=1500, facecolors="none", edgecolors=ALARM, linewidths=1.8, zorder=8)
     view.put(ax)
 
 

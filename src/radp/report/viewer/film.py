@@ -66,7 +66,7 @@ def _writer(suffix: str) -> AbstractMovieWriter:
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     if suffix == ".gif":
-        return PillowWriter(fps=10 / EVERY[suffix])
+        return PillowWriter(fps=10 / EVERY[suffix])  # type: ignore[arg-type]  # fractions work
     program = shutil.which("ffmpeg")
     if program is None:
         try:
@@ -77,7 +77,7 @@ def _writer(suffix: str) -> AbstractMovieWriter:
             ) from None
         program = imageio_ffmpeg.get_ffmpeg_exe()
     matplotlib.rcParams["animation.ffmpeg_path"] = program
-    return FFMpegWriter(fps=10 / EVERY[suffix], extra_args=["-pix_fmt", "yuv420p"])
+    return FFMpegWriter(fps=10 / EVERY[suffix], extra_args=["-pix_fmt", "yuv420p"])  # type: ignore[arg-type]  # fractions work
 
 
 class FilmPicture:
@@ -100,8 +100,10 @@ class FilmPicture:
         ]
 
     def show(self, frame: int) -> None:
-        for part in (*self.views, *self.curves):
-            part.show(frame)
+        for view in self.views:
+            view.show(frame)
+        for curves in self.curves:
+            curves.show(frame)
 
 
 class _View:
@@ -115,17 +117,18 @@ class _View:
         ax.spines[:].set_visible(False)
         ax.set_xticks([])
         ax.set_yticks([])
-        place, (width, height) = ax.get_position(), ax.figure.get_size_inches()
-        self.across = SIDE * place.width * width / (place.height * height)
+        self.across = SIDE * ax.bbox.width / ax.bbox.height
         self.road = crop_road(self.rollout.scenario, [self.rollout.ego[:, :2]], 2.5 * SIDE)
         draw_road(ax, self.road, ROAD_COLORS)
         self.center = box_centers(self.rollout.ego)
         ax.plot(*self.center.T, color=color, lw=0.8, ls=":", zorder=3)
         (self.trail,) = ax.plot([], [], color=color, lw=2.5, zorder=3, solid_capstyle="round")
         (self.plan,) = ax.plot([], [], color=color, lw=6, alpha=0.45, zorder=4, solid_capstyle="round")
-        self.lights = ax.add_collection(LineCollection([], zorder=3, capstyle="butt"))
-        self.others = ax.add_collection(PolyCollection([], edgecolors=INK, linewidths=0.5, zorder=5))
-        self.ego = ax.add_collection(PolyCollection([], facecolors=color, edgecolors=INK, linewidths=1.0, zorder=6))
+        self.lights = LineCollection([], zorder=3, capstyle="butt")
+        self.others = PolyCollection([], edgecolors=INK, linewidths=0.5, zorder=5)
+        self.ego = PolyCollection([], facecolors=color, edgecolors=INK, linewidths=1.0, zorder=6)
+        for moving in (self.lights, self.others, self.ego):
+            ax.add_collection(moving)
         self.clock = ax.text(0.015, 0.975, "", transform=ax.transAxes, va="top", fontsize=9, color=INK, zorder=9)
         self.clock.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "boxstyle": "round"})
         self.name = f"{self.rollout.planner}  score {100 * told.card['score']:.1f}".replace("$", r"\$")
@@ -160,10 +163,11 @@ class _View:
         seen = np.flatnonzero(tracks.valid[:, frame])
         share = why.share[frame, seen] if why is not None and frame < len(why.share) else np.zeros(len(seen))
         plain = np.array([to_rgb(OBJECTS.get(ObjectType(tracks.type[i]), STATIC)) for i in seen]).reshape(-1, 3)
-        self.others.set_verts(corners(tracks.state[seen, frame, : Box.VX], tracks.size[seen, 0], tracks.size[seen, 1]))
+        boxes = corners(tracks.state[seen, frame, : Box.VX], tracks.size[seen, 0], tracks.size[seen, 1])
+        self.others.set_verts(list(boxes))
         self.others.set_facecolor(plain + share[:, None] * (np.array(to_rgb(PRESSURE)) - plain))
         pose = np.append(self.center[frame], self.rollout.ego[frame, Ego.HEADING])[None]
-        self.ego.set_verts(corners(pose, PACIFICA.length, PACIFICA.width))
+        self.ego.set_verts(list(corners(pose, PACIFICA.length, PACIFICA.width)))
 
 
 class _Curves:

@@ -98,13 +98,14 @@ def _cut_lines(lines: list[np.ndarray], near: shapely.Geometry) -> list[np.ndarr
 
 def _light_bars(scenario: Scenario, near: shapely.Geometry) -> tuple[np.ndarray, np.ndarray]:
     """A bar across the lane for each light; connectors that start at the same place share it, leftmost turn left."""
-    road, ends = scenario.map, {}
+    road = scenario.map
+    ends: dict[tuple[int, ...], list[tuple[float, int, np.ndarray, np.ndarray]]] = {}
     for column, lane in enumerate(int(i) for i in scenario.lights.lane):
         left, right, line = road.left[lane][0], road.right[lane][0], road.centerlines[lane]
         if shapely.intersects_xy(near, *line[0]):
             before, after = line[1] - line[0], line[-1] - line[-2]
             turn = np.arctan2(before[0] * after[1] - before[1] * after[0], before @ after)
-            place = tuple(np.round(line[0]).astype(int))
+            place = tuple(np.round(line[0]).astype(int).tolist())
             ends.setdefault(place, []).append((-turn, column, left, right))
     bars, columns = [], []
     for group in ends.values():

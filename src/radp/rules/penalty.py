@@ -37,7 +37,7 @@ def mean_penalties(terms: Sequence[Term]) -> Tensor:
     like = terms[0].z
     slope, weight = like.new_tensor([(BETA / term.sigma, term.weight / BETA**2) for term in terms]).T[..., None, None]
     with torch.no_grad():
-        always = torch.ones_like(like, dtype=torch.bool) if any(term.valid is None for term in terms) else None
-        valid = torch.stack([always if term.valid is None else term.valid for term in terms])  # type: ignore[misc]
+        always = torch.ones((), dtype=torch.bool, device=like.device).expand_as(like)
+        valid = torch.stack([always if term.valid is None else term.valid for term in terms])
         share = weight * valid / valid.sum(-1, keepdim=True).clamp(min=1)
     return (softplus(torch.stack([term.z for term in terms]) * slope).square() * share).sum(-1)

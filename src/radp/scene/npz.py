@@ -90,7 +90,7 @@ class NpzFolder(torch.utils.data.Dataset[Scene]):
     def __getitem__(self, index: int) -> Scene:
         return read_npz(self.folder / self.names[index])
 
-    def batch(self, indices: Sequence[int]) -> Scene:
+    def batch(self, indices: Sequence[int] | np.ndarray) -> Scene:
         return read_npz_batch([self.folder / self.names[index] for index in indices])
 
     read = batch  # the name under which training reads from every kind of samples

@@ -67,7 +67,10 @@ def _sorted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def _correlations(order_a, new_a, order_b, new_b, group, counts, rank_a, rank_b, out):
+def _correlations(
+    order_a: np.ndarray, new_a: np.ndarray, order_b: np.ndarray, new_b: np.ndarray, group: np.ndarray,
+    counts: np.ndarray, rank_a: np.ndarray, rank_b: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
     """Spearman for each row of counts (R, G); rank_a and rank_b (F,) are scratch space."""
     for r in range(counts.shape[0]):
         total = _weighted_ranks(order_a, new_a, group, counts[r], rank_a)
@@ -85,7 +88,9 @@ def _correlations(order_a, new_a, order_b, new_b, group, counts, rank_a, rank_b,
 
 
 @kernel
-def _weighted_ranks(order, new, group, counts, out):
+def _weighted_ranks(
+    order: np.ndarray, new: np.ndarray, group: np.ndarray, counts: np.ndarray, out: np.ndarray
+) -> float:
     """Mean rank of every frame when frame f is there counts[group[f]] times; returns how many there are."""
     below, first = 0.0, 0
     while first < len(order):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import ceil
@@ -110,13 +110,15 @@ def _many(split: str, seed: int, networks: int, scenarios: int, workers: int, ou
             waiting: dict[int, Harvest | None] = {}
             turn = [0]
 
-            def take(index: int, result: Harvest | None, waiting=waiting, turn=turn) -> None:
+            def take(
+                index: int, result: Harvest | None, waiting: dict[int, Harvest | None] = waiting, turn: list[int] = turn
+            ) -> None:
                 waiting[index] = result
                 while turn[0] in waiting:
                     _write(waiting.pop(turn[0]), writer, tally, scenarios)
                     turn[0] += 1
 
-            def lose(failure: Failure, take=take) -> None:
+            def lose(failure: Failure, take: Callable[[int, None], None] = take) -> None:
                 tally.failed[failure.piece] = failure.reason
                 take(failure.index, None)
 

@@ -46,7 +46,10 @@ def look_around(ego: np.ndarray, itself: int, first: int, log: TrafficLog) -> Su
 
 
 @njit(cache=True)
-def _look(ego, itself, state, valid, size, kind, crossing, out):
+def _look(
+    ego: np.ndarray, itself: int, state: np.ndarray, valid: np.ndarray, size: np.ndarray, kind: np.ndarray,
+    crossing: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
     mine, other = np.empty((4, 2)), np.empty((4, 2))
     for t in range(len(ego)):
         heading, cx, cy = _center(ego[t])
@@ -83,13 +86,15 @@ PEDESTRIAN, VEHICLE = int(ObjectType.PEDESTRIAN), int(ObjectType.VEHICLE)
 
 
 @njit(cache=True, inline="always")
-def _center(ego):
+def _center(ego: np.ndarray) -> tuple[float, float, float]:
     x, y, heading = ego[0], ego[1], ego[2]
     return heading, x + TO_CENTER * math.cos(heading), y + TO_CENTER * math.sin(heading)
 
 
 @njit(cache=True)
-def first_overlap(ego, itself, state, valid, size, margin):
+def first_overlap(
+    ego: np.ndarray, itself: int, state: np.ndarray, valid: np.ndarray, size: np.ndarray, margin: float
+) -> int:
     """Row of the first road user whose box touches the ego's, widened by `margin` on all sides; -1 when none does."""
     mine, other = np.empty((4, 2)), np.empty((4, 2))
     for t in range(len(ego)):

@@ -21,10 +21,10 @@ import numpy as np
 import tyro
 
 from radp.evaluation.planners import Row, compare, footnote, table
-from radp.geometry.line_kernels import nearest_on_line
 from radp.report.draw import draw_scenario
-from radp.road.lane_graph import LaneGraph, lane_graph
+from radp.road.arrays import road_arrays
 from radp.road.match import match_lanes
+from radp.road.places import lane_fit
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, Scenario
 from radp.scenario.egos import choose_egos
 from radp.scenario.store import ScenarioStore
@@ -187,14 +187,13 @@ def other_poses(scenario: Scenario) -> np.ndarray:
 
 def offsets(scenario: Scenario, poses: np.ndarray) -> Iterator[float]:
     """Metres from the centre of the lane of each pose; NaN where it is on none that runs its way."""
-    graph: LaneGraph = lane_graph(scenario.map)
+    road = road_arrays(scenario.map)
     for pose in poses:
-        lanes = match_lanes(graph, pose[None])
+        lanes = match_lanes(road, pose[None])
         if not len(lanes):
             yield np.nan
             continue
-        first, last = graph.vertex_offsets[lanes[0]], graph.vertex_offsets[lanes[0] + 1]
-        yield float(nearest_on_line(pose[0], pose[1], graph.vertices, first, last)[0])
+        yield float(lane_fit(*pose, lanes[0], road.centre)[0])
 
 
 def spread(count: int, wanted: int) -> np.ndarray:

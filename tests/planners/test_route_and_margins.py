@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from radp.metrics.comfort import comfort_series
-from radp.metrics.drive import map_arrays
-from radp.planners.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY, lane_margins
+from radp.planners.guides import make_guide
 from radp.planners.pdm.comfort import filters
-from radp.planners.route import STEP, RouteGuide
+from radp.road.guide import GUIDE_SPACING
+from radp.road.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY, lane_margins
 from radp.scenario import Ego
 from radp.sources.synthetic import make_scenario
 from radp.sources.synthetic.road import INBOUND, lane_name, make_map
@@ -19,8 +19,9 @@ def ids(guide, line):
 
 
 def test_the_line_follows_the_route_and_knows_where_lanes_begin():
-    guide = RouteGuide(made_scenario().briefing)
-    line = guide.line(guide.lane_at(guide.briefing.pose))
+    scenario = made_scenario()
+    guide = make_guide(scenario.briefing)
+    line = guide.line(guide.lane_at(scenario.briefing.pose))
     assert ids(guide, line) == ["101", "111", "121"]
     np.testing.assert_allclose(line.starts, [0.0, *SPLIT], atol=1e-6)
     np.testing.assert_allclose(line.points[::200, 0], np.arange(0.0, LENGTH + 1.0, 100.0), atol=1e-6)
@@ -28,8 +29,9 @@ def test_the_line_follows_the_route_and_knows_where_lanes_begin():
 
 
 def test_a_lane_that_leaves_the_route_asks_for_its_neighbour():
-    guide = RouteGuide(made_scenario(second_lane=True, only_left_leads_on=True).briefing)
-    line = guide.line(guide.lane_at(guide.briefing.pose))
+    scenario = made_scenario(second_lane=True, only_left_leads_on=True)
+    guide = make_guide(scenario.briefing)
+    line = guide.line(guide.lane_at(scenario.briefing.pose))
     assert guide.map.lane_ids[line.change_to] == "102"
     assert line.must_change
     assert line.first_end == pytest.approx(SPLIT[0])
@@ -38,7 +40,7 @@ def test_a_lane_that_leaves_the_route_asks_for_its_neighbour():
 @pytest.mark.parametrize("turn", ["left", "straight", "right"])
 def test_the_expert_of_a_made_drive_is_always_on_the_line(turn):
     scenario = make_scenario(1, agents=0, turn=turn)
-    guide = RouteGuide(scenario.briefing)
+    guide = make_guide(scenario.briefing)
     line = guide.line(guide.lane_at(scenario.ego[scenario.start]))
     for state in scenario.ego[scenario.start :: 10]:
         assert guide.lane_at(state) in line.lanes
@@ -46,16 +48,15 @@ def test_the_expert_of_a_made_drive_is_always_on_the_line(turn):
 
 
 def test_speeds_fall_before_a_bend():
-    guide = RouteGuide(made_scenario(radius=15.0).briefing)
+    guide = make_guide(made_scenario(radius=15.0).briefing)
     speeds = guide.line(0).speeds
-    at = {s: speeds[int(s / STEP)] for s in (5.0, 35.0, 60.0)}
+    at = {s: speeds[int(s / GUIDE_SPACING)] for s in (5.0, 35.0, 60.0)}
     assert at[5.0] > at[35.0] > at[60.0]
     assert at[60.0] ** 2 / 15.0 < 3.0
 
 
 def test_margins_of_a_street_of_two_lanes():
-    road = map_arrays(made_scenario(second_lane=True).map)
-    margins = lane_margins(0, road)
+    margins = lane_margins(made_scenario(second_lane=True).map, 0)
     np.testing.assert_allclose(margins[OWN], LANE / 2, atol=1e-6)
     np.testing.assert_allclose(margins[ROAD, RIGHT], LANE / 2, atol=1e-6)
     np.testing.assert_allclose(margins[ROAD, LEFT], 1.5 * LANE, atol=1e-6)
@@ -65,7 +66,7 @@ def test_margins_of_a_street_of_two_lanes():
 def test_an_oncoming_lane_ends_the_ground_of_the_same_way():
     road = make_map(1)
     leftmost = road.lane_index[lane_name(1, 0, INBOUND, 0)]
-    margins = lane_margins(leftmost, map_arrays(road))
+    margins = lane_margins(road, leftmost)
     middle = margins.shape[-1] // 2
     assert margins[SAME_WAY, LEFT, middle] == pytest.approx(1.75, abs=1e-3)
     assert margins[SAME_WAY, RIGHT, middle] == pytest.approx(6.0)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from radp.road.lane_graph import lane_graph
+from radp.road.arrays import road_arrays
 from radp.road.match import match_lanes, thin_path
 from radp.scenario import ObjectType
 from radp.scenario.as_ego import longest_run
@@ -22,7 +22,7 @@ def test_thin_path():
 
 def test_matching_prefers_one_chain_to_the_nearest_lane_at_each_pose():
     """Two connectors lie one above the other for 20 m; only the end says which one was driven."""
-    graph = lane_graph(
+    arrays = road_arrays(
         road(
             lane("in", [(0, 0), (20, 0)], "a", ("s", "l")),
             lane("s", [(20, 0), (40, 0), (60, 0)], "b", ("out",), **CONNECTOR),
@@ -31,18 +31,18 @@ def test_matching_prefers_one_chain_to_the_nearest_lane_at_each_pose():
         )
     )
     path = np.stack((np.arange(0.0, 90.0, 2.5), np.full(36, 0.4), np.zeros(36)), 1)  # nearer to "l" for a while
-    assert list(dict.fromkeys(match_lanes(graph, path).tolist())) == [0, 1, 3]
+    assert list(dict.fromkeys(match_lanes(arrays, path).tolist())) == [0, 1, 3]
 
 
 def test_matching_synthetic_traffic_gives_linked_lanes():
     scenario = make_scenario(2)
-    graph, blocks = lane_graph(scenario.map), scenario.map
+    arrays, blocks = road_arrays(scenario.map), scenario.map
     for i in np.flatnonzero(scenario.tracks.type == ObjectType.VEHICLE):
         path = scenario.tracks.state[i, longest_run(scenario.tracks.valid[i]), :3]
-        lanes = list(dict.fromkeys(match_lanes(graph, thin_path(path)).tolist()))
+        lanes = list(dict.fromkeys(match_lanes(arrays, thin_path(path)).tolist()))
         assert all(b in blocks.successors[a] for a, b in pairwise(lanes))
 
 
 def test_matching_nothing():
-    assert len(match_lanes(lane_graph(road()), np.zeros((3, 3)))) == 0
-    assert len(match_lanes(lane_graph(fork()), np.full((3, 3), 999.0))) == 0
+    assert len(match_lanes(road_arrays(road()), np.zeros((3, 3)))) == 0
+    assert len(match_lanes(road_arrays(fork()), np.full((3, 3), 999.0))) == 0

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from radp.road.route import correct_route, current_roadblocks
+from radp.road import route as road_route
+from radp.road.places import current_roadblocks
 from radp.sources.synthetic.road import INBOUND, OUTBOUND, lane_block, lane_name, link_block, make_map, route_blocks
 
 
@@ -18,6 +19,11 @@ def pose_on(road, lane, share=0.5, offset=0.0, turn=0.0):
     i = int(share * (len(points) - 2))
     heading = np.arctan2(*(points[i + 1] - points[i])[::-1])
     return np.array([*(points[i] + offset * np.array([-np.sin(heading), np.cos(heading)])), heading + turn])
+
+
+def correct_route(road, route, pose):
+    """The ids of the corrected route."""
+    return tuple(road.roadblocks.ids[block] for block in road_route.correct_route(road, route, pose))
 
 
 def test_good_route_stays(road):

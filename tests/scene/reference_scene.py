@@ -159,9 +159,9 @@ def lane_tensor(scenario: Scenario, frame: int, lane: int, pose: np.ndarray) -> 
 
 def route_rows(scenario: Scenario, pose: np.ndarray, lanes: list[int]) -> list[int]:
     road = scenario.map
-    names = [road.roadblocks.ids[road.roadblock[lane]] for lane in lanes]
-    run: list[str] = []
-    for block in correct_route(road, scenario.route, pose):
+    names = [int(road.roadblock[lane]) for lane in lanes]
+    run: list[int] = []
+    for block in correct_route(road, scenario.route, pose).tolist():
         if block in names:
             run.append(block)
         elif run:

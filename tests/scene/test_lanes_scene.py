@@ -11,9 +11,9 @@ import torch
 
 from radp.geometry.resample import cut_line, line_lengths, resample_line
 from radp.road import map_memory
+from radp.road.lane_lines import lane_table
 from radp.scenario import LightState
 from radp.scene.builder import SceneConfig, scenes_from_log
-from radp.scene.lanes import lane_table
 from radp.scene.scene import LaneColumn, present
 from tests.scene.made_roads import lane, log, road
 

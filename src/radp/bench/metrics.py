@@ -13,13 +13,14 @@ from radp.geometry.ragged import Polygons
 from radp.metrics.collisions import collisions
 from radp.metrics.comfort import comfort
 from radp.metrics.drivable_area import drivable_area
-from radp.metrics.drive import box_centers, map_arrays, read_drive
+from radp.metrics.drive import box_centers, read_drive
 from radp.metrics.driving_direction import driving_direction
 from radp.metrics.lanes import corner_lanes, locate, route_of
 from radp.metrics.progress import progress
 from radp.metrics.score import evaluate, evaluate_many
 from radp.metrics.speed_limit import speed_limit
 from radp.metrics.ttc import time_to_collision
+from radp.road.arrays import road_arrays
 from radp.scenario import Areas, Ego, RoadMap, Tracks
 from radp.sim.rollout import Rollout
 from radp.sources.synthetic import make_scenario
@@ -50,7 +51,7 @@ def bench_metrics() -> dict[str, Any]:
             "1": _best_ms(lambda: [evaluate(drive) for drive in drives[:16]], 5) / 16,
             "64": _best_ms(lambda: evaluate_many(drives), 5) / 64,
         },
-        "metrics_ms_new_map": min(_best_ms(lambda: map_arrays(_fresh(drives[0].scenario.map)), 1) for _ in range(5)),
+        "metrics_ms_new_map": min(_best_ms(lambda: road_arrays(_fresh(drives[0].scenario.map)), 1) for _ in range(5)),
         "metrics_ms_by_part": _parts(drives[:16]),
     }
 
@@ -91,16 +92,16 @@ def _parts(rollouts: list[Rollout]) -> dict[str, float]:
 
 def _work(rollout: Rollout) -> dict[str, Callable[[], object]]:
     scenario, tracks = rollout.scenario, rollout.agents
-    road, drive, expert = map_arrays(scenario.map), read_drive(rollout), box_centers(scenario.ego[scenario.start :])
+    road, drive, expert = road_arrays(scenario.map), read_drive(rollout), box_centers(scenario.ego[scenario.start :])
     where = locate(drive, expert, road)
     route, expert_route = route_of(drive.center, where.center, road), route_of(expert, where.expert, road)
-    has_lane, connected = corner_lanes(where.corners, road)
+    has_lane, connected = corner_lanes(where.corners, road.graph)
     found = collisions(drive, connected, tracks.ids, tracks.type)
     return {
         "reading": lambda: read_drive(rollout),
         "locating": lambda: locate(drive, expert, road),
         "routes": lambda: (route_of(drive.center, where.center, road), route_of(expert, where.expert, road)),
-        "corners": lambda: corner_lanes(where.corners, road),
+        "corners": lambda: corner_lanes(where.corners, road.graph),
         "collisions": lambda: collisions(drive, connected, tracks.ids, tracks.type),
         "time_to_collision": lambda: time_to_collision(drive, connected, where.crossing, found),
         "drivable_area": lambda: drivable_area(drive, route, has_lane, road),

@@ -12,10 +12,11 @@ from radp.evaluation.closed_loop import Run
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
 from radp.geometry.frames import points_from_frame, pose_frame
-from radp.metrics.drive import box_centers, map_arrays, read_drive
+from radp.metrics.drive import box_centers, read_drive
 from radp.metrics.lanes import locate
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.metrics.ttc import ttc_series
+from radp.road.arrays import road_arrays
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
 from radp.scenario import Ego
@@ -141,7 +142,7 @@ def inverse_ttc(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
     if score.details is None:
         return np.full(len(rollout.ego), np.nan)
     drive, scenario, found = read_drive(rollout), rollout.scenario, score.details.collisions
-    where = locate(drive, box_centers(scenario.ego[scenario.start :]), map_arrays(scenario.map))
+    where = locate(drive, box_centers(scenario.ego[scenario.start :]), road_arrays(scenario.map))
     ttc, _ = ttc_series(
         drive, score.details.connected, where.crossing, found.first_frame, found.at_fault, steps=TTC_STEPS
     )

@@ -6,11 +6,13 @@ import numpy as np
 import shapely
 
 from radp.evaluation.endpoints import ENDPOINTS, MIN_WINDOW_LEFT, Endpoint
+from radp.geometry.areas import areas_at
 from radp.geometry.ragged import Polygons
-from radp.metrics.drive import box_centers, map_arrays, read_drive
-from radp.metrics.lanes import areas_at, route_of
+from radp.metrics.drive import box_centers, read_drive
+from radp.metrics.lanes import route_of
 from radp.metrics.progress import LEAST_PROGRESS, progress_series, roadblock_path
 from radp.metrics.score import ScenarioScore
+from radp.road.arrays import road_arrays
 from radp.scenario import PACIFICA, Ego, Scenario
 from radp.sim.rollout import Rollout
 
@@ -81,10 +83,10 @@ def route_area(scenario: Scenario) -> shapely.Geometry:
     """The area of the route: its roadblocks, those the expert drove through, and what lies between them."""
     road_map = scenario.map
     blocks = {road_map.roadblocks.index[name] for name in scenario.route if name in road_map.roadblocks.index}
-    road = map_arrays(road_map)
+    road = road_arrays(road_map)
     expert = box_centers(scenario.ego[scenario.start :])
     driven = route_of(expert, areas_at(expert, road.lanes), road)
-    blocks |= {int(block) for block in roadblock_path(driven, road)[0]}
+    blocks |= {int(block) for block in roadblock_path(driven, road.graph)[0]}
     parts = [polygon_of(road_map.roadblocks.polygons, block) for block in sorted(blocks)]
     return shapely.union_all(parts, grid_size=1e-3) if parts else shapely.Polygon()
 
@@ -141,9 +143,9 @@ def _dynamics(rollout: Rollout) -> tuple[np.ndarray, np.ndarray]:
 def _deficit(rollout: Rollout) -> np.ndarray:
     """(S,) 1 - progress of the ego / progress of the expert up to the same moment, both at least 2 m, within [0, 1]."""
     scenario = rollout.scenario
-    road = map_arrays(scenario.map)
+    road = road_arrays(scenario.map)
     expert = box_centers(scenario.ego[scenario.start :])
-    blocks, lanes = roadblock_path(route_of(expert, areas_at(expert, road.lanes), road), road)
+    blocks, lanes = roadblock_path(route_of(expert, areas_at(expert, road.lanes), road), road.graph)
     if not len(blocks):
         return np.full(len(rollout.ego), np.nan)
     drive = read_drive(rollout)

@@ -1,10 +1,11 @@
-"""How inner loops are compiled."""
+"""How inner loops are compiled, and the arrays that they read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core.options import DefaultOptions
 
@@ -17,3 +18,8 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     options: dict[str, Any] = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
     return njit(cache=True, nogil=True, **options)(function)
+
+
+def kernel_array(array: np.ndarray, dtype: type = np.float64) -> np.ndarray:
+    """Contiguous and writeable, as kernels are compiled for one memory layout only; copied where it is not."""
+    return np.require(array, dtype, ["C", "W"])

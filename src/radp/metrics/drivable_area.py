@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from radp.metrics.drive import AreaArrays, Drive, MapArrays
-from radp.metrics.lanes import Rows, distance_to_area, in_any_area
+from radp.geometry.areas import Rows, distance_to_area, in_any_area, nearest_area
+from radp.metrics.drive import Drive
 from radp.metrics.metric import NO_VALUE, Metric
+from radp.road.arrays import RoadArrays
 
 TOLERANCE = 0.3  # m
 
@@ -24,7 +25,7 @@ class DrivableResult:
     outside: np.ndarray
 
 
-def drivable_area(drive: Drive, route: Rows, has_lane: np.ndarray, road: MapArrays) -> DrivableResult:
+def drivable_area(drive: Drive, route: Rows, has_lane: np.ndarray, road: RoadArrays) -> DrivableResult:
     """has_lane (S, 4): corners that are in a lane. A map that does not know what is drivable beside its lanes gives no
     value: there, leaving a lane says nothing."""
     inside, outside = drivable_series(drive.corners, route, has_lane, road)
@@ -35,7 +36,7 @@ def drivable_area(drive: Drive, route: Rows, has_lane: np.ndarray, road: MapArra
 
 @njit(cache=True, nogil=True)
 def drivable_series(
-    corners: np.ndarray, route: Rows, has_lane: np.ndarray, road: MapArrays
+    corners: np.ndarray, route: Rows, has_lane: np.ndarray, road: RoadArrays
 ) -> tuple[np.ndarray, np.ndarray]:
     """(S,) all corners inside, (S,) distance of the worst corner that violates the tolerance."""
     samples = len(corners)
@@ -50,19 +51,7 @@ def drivable_series(
             for k in range(route.start[i], route.start[i] + route.size[i]):
                 near_lane = near_lane or distance_to_area(x, y, route.members[k], road.lanes) < TOLERANCE
             if not near_lane:
-                gap = min(_nearest(x, y, road.intersections), _nearest(x, y, road.drivable))
+                gap = min(nearest_area(x, y, road.intersections)[1], nearest_area(x, y, road.drivable)[1])
                 if gap >= TOLERANCE:
                     outside[i] = max(outside[i], gap)
     return inside, outside
-
-
-@njit(cache=True, nogil=True)
-def _nearest(x: float, y: float, areas: AreaArrays) -> float:
-    """Distance to the nearest area; infinite when there is none."""
-    best = np.inf
-    for i in range(len(areas.offsets) - 1):
-        dx = max(areas.bounds[i, 0] - x, 0.0, x - areas.bounds[i, 2])
-        dy = max(areas.bounds[i, 1] - y, 0.0, y - areas.bounds[i, 3])
-        if dx * dx + dy * dy < best * best:
-            best = min(best, distance_to_area(x, y, i, areas))
-    return best

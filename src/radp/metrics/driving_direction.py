@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from radp.geometry.areas import Rows
 from radp.geometry.kernels import project_on_line
-from radp.metrics.drive import Drive, MapArrays, mean_step
-from radp.metrics.lanes import Rows
+from radp.metrics.drive import Drive, mean_step
 from radp.metrics.metric import NO_VALUE, Metric
+from radp.road.arrays import LineArrays, RoadArrays
 
 COMPLIANT = 2.0  # m backwards within the window: below this the score is 1
 VIOLATED = 6.0  # m: from here on the score is 0, between them 0.5
@@ -25,12 +26,12 @@ class DirectionResult:
     series: np.ndarray
 
 
-def driving_direction(drive: Drive, route: Rows, road: MapArrays) -> DirectionResult:
+def driving_direction(drive: Drive, route: Rows, road: RoadArrays) -> DirectionResult:
     """No value on a map without lanes."""
     step_us = mean_step(drive.time_us) * 1e6
     window = int(WINDOW_US / step_us) if step_us > 0.0 else 0
-    series = direction_series(drive.center, route, road, window)
-    if len(road.is_connector) == 0:
+    series = direction_series(drive.center, route, road.centre, window)
+    if len(road.graph.is_connector) == 0:
         return DirectionResult(NO_VALUE, series)
     backwards = abs(float(series.min()))
     value = 1.0 if backwards < COMPLIANT else 0.5 if backwards < VIOLATED else 0.0
@@ -38,13 +39,13 @@ def driving_direction(drive: Drive, route: Rows, road: MapArrays) -> DirectionRe
 
 
 @njit(cache=True, nogil=True)
-def direction_series(center: np.ndarray, route: Rows, road: MapArrays, window: int) -> np.ndarray:
+def direction_series(center: np.ndarray, route: Rows, lines: LineArrays, window: int) -> np.ndarray:
     """Sum over samples i-window..i of the change of arc length on the first lane of the row, (S,).
 
     The sample that enters a lane and the one after it count 0; samples outside all lanes do not reset, so back in the
     same lane the whole jump counts. An arc length of exactly 0 counts 0 as well.
     """
-    samples, points, offsets = len(center), road.line_points, road.line_offsets
+    samples, points, offsets = len(center), lines.points, lines.offsets
     moved = np.zeros(samples)
     lane = route.members[route.start[0]] if samples and route.size[0] else -1
     before, is_set = 0.0, False

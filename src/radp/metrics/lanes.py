@@ -14,23 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import distance_to_rings, edges_for_points, point_in_edges, point_in_rings
-from radp.metrics.drive import HEADING, AreaArrays, Drive, MapArrays
+from radp.geometry.areas import Rows, areas_at, distance_to_area, in_any_area, room_for
+from radp.metrics.drive import HEADING, Drive
+from radp.road.arrays import LaneGraph, RoadArrays
 
 NEAR_CONNECTOR = 5.0  # m: a previous connector this close is kept in favour of another one
-CHUNK = 16  # neighbouring points that share the areas and edges near them
 BODY = 5  # points of the ego per sample: its centre and its corners
-
-
-class Rows(NamedTuple):
-    """N rows of indices: row i is members[start[i] : start[i] + size[i]]."""
-
-    start: np.ndarray  # (N,) int64
-    size: np.ndarray  # (N,) int64
-    members: np.ndarray  # int64
-
-    def row(self, i: int) -> np.ndarray:
-        return self.members[self.start[i] : self.start[i] + self.size[i]]
 
 
 class Places(NamedTuple):
@@ -43,7 +32,7 @@ class Places(NamedTuple):
     crossing: np.ndarray
 
 
-def locate(drive: Drive, expert_center: np.ndarray, road: MapArrays) -> Places:
+def locate(drive: Drive, expert_center: np.ndarray, road: RoadArrays) -> Places:
     """Look up all points of a drive in the map."""
     points = np.concatenate([drive.center[:, None], drive.corners], axis=1).reshape(-1, 2)
     body = areas_at(points, road.lanes, 8 * BODY)
@@ -54,70 +43,6 @@ def locate(drive: Drive, expert_center: np.ndarray, road: MapArrays) -> Places:
         expert=areas_at(expert_center, road.lanes),
         crossing=areas_at(np.ascontiguousarray(drive.ego[:, :HEADING]), road.intersections).size > 0,
     )
-
-
-@njit(cache=True, nogil=True)
-def areas_at(points: np.ndarray, areas: AreaArrays, chunk: int = CHUNK) -> Rows:
-    """For each point (P, 2) the areas that contain it strictly, in their order. Neighbouring points should be near.
-
-    Points go in chunks: areas far from all points of a chunk are left out, and so are edges that cannot matter to them.
-    """
-    vertices, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
-    count = len(points)
-    start, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    members, used = np.empty(2 * count + 16, np.int64), 0
-    near, edges = np.empty(len(bounds), np.int64), np.empty((64, 4))
-    inside = np.empty((len(bounds), chunk), np.bool_)
-    for first in range(0, count, chunk):
-        last = min(first + chunk, count)
-        x_min, y_min, x_max, y_max = _bounds_of(points, first, last)
-        nearby = 0
-        for j in range(len(bounds)):
-            if bounds[j, 0] > x_max or bounds[j, 2] < x_min or bounds[j, 1] > y_max or bounds[j, 3] < y_min:
-                continue
-            most = ring_offsets[offsets[j + 1]] - ring_offsets[offsets[j]]
-            if most > len(edges):
-                edges = np.empty((2 * most, 4))
-            kept = 0
-            for r in range(offsets[j], offsets[j + 1]):
-                kept = edges_for_points(
-                    x_min, y_min, y_max, vertices, ring_offsets[r], ring_offsets[r + 1], edges, kept
-                )
-            for i in range(first, last):
-                x, y = points[i, 0], points[i, 1]
-                within = bounds[j, 0] <= x <= bounds[j, 2] and bounds[j, 1] <= y <= bounds[j, 3]
-                inside[nearby, i - first] = within and point_in_edges(x, y, edges, kept)
-            near[nearby] = j
-            nearby += 1
-        for i in range(first, last):
-            start[i] = used
-            for k in range(nearby):
-                if inside[k, i - first]:
-                    members = _room_for(members, used, 1)
-                    members[used] = near[k]
-                    used += 1
-            size[i] = used - start[i]
-    return Rows(start, size, members)
-
-
-@njit(cache=True, nogil=True)
-def _bounds_of(points: np.ndarray, first: int, last: int) -> tuple[float, float, float, float]:
-    """min x, min y, max x, max y of points[first:last]."""
-    x_min, y_min, x_max, y_max = np.inf, np.inf, -np.inf, -np.inf
-    for i in range(first, last):
-        x_min, x_max = min(x_min, points[i, 0]), max(x_max, points[i, 0])
-        y_min, y_max = min(y_min, points[i, 1]), max(y_max, points[i, 1])
-    return x_min, y_min, x_max, y_max
-
-
-@njit(cache=True, nogil=True)
-def _room_for(members: np.ndarray, used: int, more: int) -> np.ndarray:
-    """`members`, grown where it cannot hold `more` entries beyond the first `used`."""
-    if used + more <= len(members):
-        return members
-    grown = np.empty(2 * (used + more), np.int64)
-    grown[:used] = members[:used]
-    return grown
 
 
 @njit(cache=True, nogil=True)
@@ -153,9 +78,10 @@ def follow(
 
 
 @njit(cache=True, nogil=True)
-def route_of(points: np.ndarray, inside: Rows, road: MapArrays) -> Rows:
+def route_of(points: np.ndarray, inside: Rows, road: RoadArrays) -> Rows:
     """The lanes or connectors of each point (S, 2), after the backward pass; `inside`: the areas it is in."""
-    samples, is_connector, after, after_offsets = len(points), road.is_connector, road.after, road.after_offsets
+    samples, graph = len(points), road.graph
+    is_connector, after, after_offsets = graph.is_connector, graph.successors, graph.successor_offsets
     start, size = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
     members, used = np.empty(2 * samples + 16, np.int64), 0
     found = np.empty(len(is_connector) + 1, np.int64)
@@ -167,16 +93,16 @@ def route_of(points: np.ndarray, inside: Rows, road: MapArrays) -> Rows:
             count = search(here, is_connector, found)
             if i > 1 and len(previous) and is_connector[previous[0]] and (count == 0 or is_connector[found[0]]):
                 count = _keep_near(points[i, 0], points[i, 1], previous, road, found, count)
-        members = _room_for(members, used, count)
+        members = room_for(members, used, count)
         members[used : used + count] = found[:count]
         start[i], size[i] = used, count
         used += count
-    _reduce_backwards(start, size, members, road)
+    _reduce_backwards(start, size, members, graph)
     return Rows(start, size, members)
 
 
 @njit(cache=True, nogil=True)
-def _keep_near(x: float, y: float, previous: np.ndarray, road: MapArrays, found: np.ndarray, count: int) -> int:
+def _keep_near(x: float, y: float, previous: np.ndarray, road: RoadArrays, found: np.ndarray, count: int) -> int:
     """Put previous connectors near the point, if any, in place of what was found (if nothing: in a crossing only)."""
     if count == 0 and not in_any_area(x, y, road.intersections):
         return 0
@@ -189,7 +115,7 @@ def _keep_near(x: float, y: float, previous: np.ndarray, road: MapArrays, found:
 
 
 @njit(cache=True, nogil=True)
-def _reduce_backwards(start: np.ndarray, size: np.ndarray, members: np.ndarray, road: MapArrays) -> None:
+def _reduce_backwards(start: np.ndarray, size: np.ndarray, members: np.ndarray, graph: LaneGraph) -> None:
     """Narrow rows of several connectors by the row after them, last row first.
 
     Both rules look at the row as it was: a smaller next row within it replaces it (an empty one too), and where the
@@ -200,10 +126,10 @@ def _reduce_backwards(start: np.ndarray, size: np.ndarray, members: np.ndarray, 
             continue
         row = members[start[i] : start[i] + size[i]]
         then = members[start[i + 1] : start[i + 1] + size[i + 1]]
-        if len(then) and not road.is_connector[then[0]]:
+        if len(then) and not graph.is_connector[then[0]]:
             kept = 0
             for k in range(len(row)):
-                if _links(row[k], then[0], road.before, road.before_offsets):
+                if _links(row[k], then[0], graph.predecessors, graph.predecessor_offsets):
                     row[kept] = row[k]  # earlier entries were read already
                     kept += 1
             if kept:
@@ -240,13 +166,13 @@ def _contains_all(row: np.ndarray, others: np.ndarray) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def corner_lanes(inside: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray]:
+def corner_lanes(inside: Rows, graph: LaneGraph) -> tuple[np.ndarray, np.ndarray]:
     """Whether each corner is in a lane (S, 4), and the set C (S,): samples wholly in one lane or in connected ones.
 
     inside: S * 4 rows, the lane areas that each corner is in.
     """
-    samples, lanes = len(inside.start) // 4, len(road.is_connector)
-    is_connector, after, after_offsets = road.is_connector, road.after, road.after_offsets
+    samples, lanes = len(inside.start) // 4, len(graph.is_connector)
+    is_connector, after, after_offsets = graph.is_connector, graph.successors, graph.successor_offsets
     has_lane, connected = np.zeros((samples, 4), np.bool_), np.zeros(samples, np.bool_)
     rows, counts = np.empty((4, lanes + 1), np.int64), np.zeros(4, np.int64)
     candidates, following = np.empty(lanes + 1, np.int64), np.empty(lanes + 1, np.int64)
@@ -264,7 +190,7 @@ def corner_lanes(inside: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray]
             upcoming = _join(following, upcoming, rows[c], count)
             counts[c] = count
             has_lane[i, c] = count > 0
-        connected[i] = counts.min() > 0 and (_share_a_lane(rows, counts) or _are_chained(rows, counts, road))
+        connected[i] = counts.min() > 0 and (_share_a_lane(rows, counts) or _are_chained(rows, counts, graph))
         candidates[:upcoming] = following[:upcoming]
         known = upcoming
     return has_lane, connected
@@ -302,52 +228,32 @@ def _share_a_lane(rows: np.ndarray, counts: np.ndarray) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _are_chained(rows: np.ndarray, counts: np.ndarray, road: MapArrays) -> bool:
+def _are_chained(rows: np.ndarray, counts: np.ndarray, graph: LaneGraph) -> bool:
     """Whether the four corners stand in connected lanes, of which one connects them all."""
     front_left, rear_left = rows[0, : counts[0]], rows[1, : counts[1]]
     rear_right, front_right = rows[2, : counts[2]], rows[3, : counts[3]]
     rear = False
     for lane in rear_left:
-        rear = rear or _in_or_linked(lane, rear_right, road.after, road.after_offsets)
+        rear = rear or _in_or_linked(lane, rear_right, graph.successors, graph.successor_offsets)
     for lane in rear_right:
-        rear = rear or _in_or_linked(lane, rear_left, road.after, road.after_offsets)
+        rear = rear or _in_or_linked(lane, rear_left, graph.successors, graph.successor_offsets)
     if not rear:
         return False
     for lane in front_left:
-        if _spans(lane, rear_left, rear_right, front_right, road):
+        if _spans(lane, rear_left, rear_right, front_right, graph):
             return True
-        for k in range(road.before_offsets[lane], road.before_offsets[lane + 1]):
-            if _spans(road.before[k], rear_left, rear_right, front_right, road):
+        for k in range(graph.predecessor_offsets[lane], graph.predecessor_offsets[lane + 1]):
+            if _spans(graph.predecessors[k], rear_left, rear_right, front_right, graph):
                 return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _spans(lane: int, rear_left: np.ndarray, rear_right: np.ndarray, front_right: np.ndarray, road: MapArrays) -> bool:
+def _spans(lane: int, rear_left: np.ndarray, rear_right: np.ndarray, front_right: np.ndarray, graph: LaneGraph) -> bool:
     """Whether a lane at (or before) the front left corner is also at (or before) the front right one, and at (or after)
     both rear ones."""
     return (
-        _in_or_linked(lane, rear_right, road.after, road.after_offsets)
-        and _in_or_linked(lane, front_right, road.before, road.before_offsets)
-        and _in_or_linked(lane, rear_left, road.after, road.after_offsets)
+        _in_or_linked(lane, rear_right, graph.successors, graph.successor_offsets)
+        and _in_or_linked(lane, front_right, graph.predecessors, graph.predecessor_offsets)
+        and _in_or_linked(lane, rear_left, graph.successors, graph.successor_offsets)
     )
-
-
-@njit(cache=True, nogil=True)
-def in_any_area(x: float, y: float, areas: AreaArrays) -> bool:
-    """Whether a point lies strictly inside one of the areas."""
-    points, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
-    for i in range(len(bounds)):
-        if (
-            bounds[i, 0] <= x <= bounds[i, 2]
-            and bounds[i, 1] <= y <= bounds[i, 3]
-            and point_in_rings(x, y, points, ring_offsets, offsets[i], offsets[i + 1])
-        ):
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def distance_to_area(x: float, y: float, i: int, areas: AreaArrays) -> float:
-    """Distance from a point to area i, 0 inside."""
-    return distance_to_rings(x, y, areas.points, areas.ring_offsets, areas.offsets[i], areas.offsets[i + 1])

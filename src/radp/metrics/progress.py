@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from radp.geometry.areas import Rows
 from radp.geometry.kernels import line_length, point_in_area, project_on_line
-from radp.metrics.drive import Drive, MapArrays
-from radp.metrics.lanes import Rows
+from radp.metrics.drive import Drive
 from radp.metrics.metric import NO_VALUE, Metric
+from radp.road.arrays import LaneGraph, RoadArrays
 
 LEAST_PROGRESS = 2.0  # m: totals below this count as this much; a total below its negative scores 0
 MAKING_PROGRESS = 0.2  # ratio
@@ -27,12 +28,12 @@ class ProgressResult:
     expert_total: float
 
 
-def progress(drive: Drive, expert_center: np.ndarray, expert_route: Rows, road: MapArrays) -> ProgressResult:
+def progress(drive: Drive, expert_center: np.ndarray, expert_route: Rows, road: RoadArrays) -> ProgressResult:
     """expert_center (N, 2) and its route. An expert outside all lanes asks for nothing: ratio 1."""
     series = np.zeros(len(drive.center))
-    if len(road.is_connector) == 0:
+    if len(road.graph.is_connector) == 0:
         return ProgressResult(NO_VALUE, NO_VALUE, series, 0.0, 0.0)
-    blocks, lanes = roadblock_path(expert_route, road)
+    blocks, lanes = roadblock_path(expert_route, road.graph)
     if len(blocks) == 0:
         return ProgressResult(Metric(1.0), Metric(1.0), series, 0.0, 0.0)
     series = progress_series(drive.center, blocks, lanes, road)
@@ -47,7 +48,7 @@ def progress(drive: Drive, expert_center: np.ndarray, expert_route: Rows, road: 
 
 
 @njit(cache=True, nogil=True)
-def roadblock_path(route: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray]:
+def roadblock_path(route: Rows, graph: LaneGraph) -> tuple[np.ndarray, np.ndarray]:
     """Roadblocks (K,) in the order of driving and one lane (K,) for each: the first lane with which it was entered."""
     start, count, members = route.start, route.size, route.members
     blocks, lanes, size = np.empty(len(start), np.int64), np.empty(len(start), np.int64), 0
@@ -57,8 +58,8 @@ def roadblock_path(route: Rows, road: MapArrays) -> tuple[np.ndarray, np.ndarray
             continue
         kept = i
         lane = members[start[i]]
-        if size == 0 or road.roadblock[lane] != blocks[size - 1]:
-            blocks[size], lanes[size] = road.roadblock[lane], lane
+        if size == 0 or graph.roadblock[lane] != blocks[size - 1]:
+            blocks[size], lanes[size] = graph.roadblock[lane], lane
             size += 1
     return blocks[:size], lanes[:size]
 
@@ -79,9 +80,9 @@ def _project(x: float, y: float, lane: int, points: np.ndarray, offsets: np.ndar
 
 
 @njit(cache=True, nogil=True)
-def progress_series(points: np.ndarray, blocks: np.ndarray, lanes: np.ndarray, road: MapArrays) -> np.ndarray:
+def progress_series(points: np.ndarray, blocks: np.ndarray, lanes: np.ndarray, road: RoadArrays) -> np.ndarray:
     """Metres won per point (S,) along the lanes of the roadblocks; 0 while outside of them."""
-    line_points, line_offsets, areas = road.line_points, road.line_offsets, road.roadblocks
+    line_points, line_offsets, areas = road.centre.points, road.centre.offsets, road.roadblocks
     vertices, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
     out = np.zeros(len(points))
     current = 0

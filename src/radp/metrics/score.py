@@ -9,16 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from radp.geometry.areas import Rows
 from radp.metrics.collisions import Collision, CollisionResult, collisions
 from radp.metrics.comfort import ComfortResult, comfort
 from radp.metrics.drivable_area import DrivableResult, drivable_area
-from radp.metrics.drive import Drive, box_centers, map_arrays, read_drive
+from radp.metrics.drive import Drive, box_centers, read_drive
 from radp.metrics.driving_direction import DirectionResult, driving_direction
-from radp.metrics.lanes import Rows, corner_lanes, locate, route_of
+from radp.metrics.lanes import corner_lanes, locate, route_of
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.progress import ProgressResult, progress
 from radp.metrics.speed_limit import SpeedLimitResult, speed_limit
 from radp.metrics.ttc import TtcResult, time_to_collision
+from radp.road.arrays import road_arrays
 from radp.sim.rollout import Rollout
 
 GATES = (
@@ -156,10 +158,10 @@ def evaluate_many(rollouts: Iterable[Rollout], threads: int | None = None) -> li
 
 
 def _details(rollout: Rollout, drive: Drive) -> Details:
-    road, scenario = map_arrays(rollout.scenario.map), rollout.scenario
+    road, scenario = road_arrays(rollout.scenario.map), rollout.scenario
     expert_center = box_centers(scenario.ego[scenario.start :])
     where = locate(drive, expert_center, road)
-    has_lane, connected = corner_lanes(where.corners, road)
+    has_lane, connected = corner_lanes(where.corners, road.graph)
     route = route_of(drive.center, where.center, road)
     found = collisions(drive, connected, rollout.agents.ids, rollout.agents.type)
     return Details(

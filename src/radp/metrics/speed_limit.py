@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from radp.metrics.drive import Drive, MapArrays, mean_step
-from radp.metrics.lanes import Rows
+from radp.geometry.areas import Rows
+from radp.metrics.drive import Drive, mean_step
 from radp.metrics.metric import NO_VALUE, Metric
+from radp.road.arrays import LaneGraph, RoadArrays
 
 WORST_OVERSPEED = 2.23  # m/s over the limit during the whole drive scores 0
 
@@ -23,11 +24,11 @@ class SpeedLimitResult:
     limit: np.ndarray
 
 
-def speed_limit(drive: Drive, route: Rows, road: MapArrays) -> SpeedLimitResult:
+def speed_limit(drive: Drive, route: Rows, road: RoadArrays) -> SpeedLimitResult:
     """1 - mean overspeed / 2.23 m/s, not below 0. No value on a map that knows no limit at all."""
-    limit = limit_series(route, road)
+    limit = limit_series(route, road.graph)
     over = np.where(limit > 0.0, np.maximum(drive.speed - limit, 0.0), 0.0)
-    if not road.limit.any():
+    if not road.graph.limit.any():
         return SpeedLimitResult(NO_VALUE, over, limit)
     duration = float(drive.time_us[-1] - drive.time_us[0]) * 1e-6
     value = 1.0
@@ -37,7 +38,7 @@ def speed_limit(drive: Drive, route: Rows, road: MapArrays) -> SpeedLimitResult:
 
 
 @njit(cache=True, nogil=True)
-def limit_series(route: Rows, road: MapArrays) -> np.ndarray:
+def limit_series(route: Rows, graph: LaneGraph) -> np.ndarray:
     """Limit per sample (S,), 0 where unknown.
 
     A lane has its own limit; for connectors it is the largest limit of all lanes before and after all of them, and
@@ -49,17 +50,17 @@ def limit_series(route: Rows, road: MapArrays) -> np.ndarray:
         if count[i] == 0:
             continue
         first = members[start[i]]
-        if not road.is_connector[first]:
-            out[i] = road.limit[first]
+        if not graph.is_connector[first]:
+            out[i] = graph.limit[first]
             continue
         best, known = 0.0, True
         for k in range(start[i], start[i] + count[i]):
             lane = members[k]
-            for j in range(road.before_offsets[lane], road.before_offsets[lane + 1]):
-                limit = road.limit[road.before[j]]
+            for j in range(graph.predecessor_offsets[lane], graph.predecessor_offsets[lane + 1]):
+                limit = graph.limit[graph.predecessors[j]]
                 best, known = max(best, limit), known and limit != 0.0
-            for j in range(road.after_offsets[lane], road.after_offsets[lane + 1]):
-                limit = road.limit[road.after[j]]
+            for j in range(graph.successor_offsets[lane], graph.successor_offsets[lane + 1]):
+                limit = graph.limit[graph.successors[j]]
                 best, known = max(best, limit), known and limit != 0.0
         if known:
             out[i] = best

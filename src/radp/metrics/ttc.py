@@ -16,7 +16,7 @@ from radp.metrics.collisions import CollisionResult, is_behind
 from radp.metrics.drive import HEADING, LENGTH, WIDTH, Drive, X, Y
 from radp.metrics.metric import Metric
 
-STEP = 0.1  # s
+TTC_STEP = 0.1  # s
 STEPS = 29  # 0.1 s .. 2.9 s
 LEAST = 0.95  # s, every value must be larger
 STOPPED_SPEED = 0.005  # m/s
@@ -72,7 +72,7 @@ def ttc_series(
                 continue
             ox, oy = state[a, i, X], state[a, i, Y]
             rx, ry, dx, dy = ox - center[i, 0], oy - center[i, 1], ox - x, oy - y
-            reach = 0.5 * (LENGTH + WIDTH + size[a, 0] + size[a, 1]) + (speed[i] + agent_speed[a, i]) * STEP * best
+            reach = 0.5 * (LENGTH + WIDTH + size[a, 0] + size[a, 1]) + (speed[i] + agent_speed[a, i]) * TTC_STEP * best
             if rx * rx + ry * ry > reach * reach:  # their circles cannot meet in time
                 continue
             if is_ahead(dx, dy, c, s) or (beside_counts and not is_behind(dx, dy, c, s)):
@@ -82,7 +82,7 @@ def ttc_series(
                 if step < best:
                     best, who[i] = step, a
         if best <= steps:
-            ttc[i] = best * STEP
+            ttc[i] = best * TTC_STEP
     return ttc, who
 
 
@@ -109,8 +109,8 @@ def _first_contact(
     ex, ey, ego_h, _, _ = ego
     ox, oy, other_h, length, width = other
     ec, es, oc, os_ = math.cos(ego_h), math.sin(ego_h), math.cos(other_h), math.sin(other_h)
-    edx, edy = ec * ego_speed * STEP, es * ego_speed * STEP
-    odx, ody = oc * other_speed * STEP, os_ * other_speed * STEP
+    edx, edy = ec * ego_speed * TTC_STEP, es * ego_speed * TTC_STEP
+    odx, ody = oc * other_speed * TTC_STEP, os_ * other_speed * TTC_STEP
     along, across = abs(ec * oc + es * os_), abs(ec * os_ - es * oc)
     rx, ry, dx, dy = ox - ex, oy - ey, odx - edx, ody - edy
     low, high = 1.0, limit - 1.0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+import numpy as np
+
 from radp.planners.corridor import ego_on_line, gap_is_free
-from radp.planners.route import REACH, STEP, RouteGuide, RouteLine
-from radp.scenario import Briefing, Ego
+from radp.road.guide import GUIDE_SPACING, OVERRUN, RouteGuide, RouteLine
+from radp.road.route import correct_route
+from radp.scenario import Briefing, Ego, LightState
 from radp.sim.observation import Observation
 
 KEPT = 512  # scenarios; more than any batch
@@ -21,7 +24,7 @@ class GuideBook:
     def guide(self, briefing: Briefing) -> RouteGuide:
         """The guide of a scenario."""
         if briefing not in self._guides:
-            self._guides[briefing] = RouteGuide(briefing)
+            self._guides[briefing] = make_guide(briefing)
             if len(self._guides) > KEPT:
                 self._guides.popitem(last=False)
         self._guides.move_to_end(briefing)
@@ -35,8 +38,24 @@ class GuideBook:
         if line.change_to < 0:
             return line
         beside = guide.line(line.change_to)
-        s, _, _ = ego_on_line(ego, beside.points, beside.headings, STEP, beside.first_end + REACH)
+        s, _, _ = ego_on_line(ego, beside.points, beside.headings, GUIDE_SPACING, beside.first_end + OVERRUN)
         agents, valid = observation.agents[world, -1], observation.agent_valid[world, -1]
         size = observation.agent_size[world]
-        free = gap_is_free(s, ego[Ego.VX], agents, valid, size, beside.points, beside.headings, STEP)
+        free = gap_is_free(s, ego[Ego.VX], agents, valid, size, beside.points, beside.headings, GUIDE_SPACING)
         return beside if free else line
+
+
+def make_guide(briefing: Briefing) -> RouteGuide:
+    """The guide of a scenario's corrected route."""
+    route = correct_route(briefing.map, briefing.route, briefing.pose)
+    return RouteGuide(briefing.map, route, briefing.pose, briefing.light_lanes)
+
+
+def stop_points(line: RouteLine, observation: Observation, world: int) -> tuple[np.ndarray, np.ndarray]:
+    """Arc lengths (K,) of the lights on a line that are red or yellow now, and whether (K,) they are yellow."""
+    lit = line.light >= 0
+    if not lit.any():
+        return np.zeros(0), np.zeros(0, dtype=np.bool_)
+    state = observation.lights(world)[1][line.light[lit]]
+    closed = (state == LightState.RED) | (state == LightState.YELLOW)
+    return line.starts[lit][closed], state[closed] == LightState.YELLOW

@@ -28,8 +28,8 @@ from radp.planners.corridor import (
     pose_beside_line,
     stop_gap,
 )
-from radp.planners.guides import GuideBook
-from radp.planners.route import REACH, STEP, stop_points
+from radp.planners.guides import GuideBook, stop_points
+from radp.road.guide import GUIDE_SPACING, OVERRUN
 from radp.scenario import Ego
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
@@ -64,7 +64,7 @@ class IDMPlanner:
             follow_line(
                 observation.ego[b, -1], observation.agents[b, -1], observation.agent_valid[b, -1],
                 observation.agent_size[b], self.radius, line.points, line.headings, line.limits,
-                line.first_end + REACH, stops, yellow, driver, poses[b],
+                line.first_end + OVERRUN, stops, yellow, driver, poses[b],
             )  # fmt: skip
         times = np.broadcast_to(np.arange(SAMPLES + 1) * (EVERY * DT), poses.shape[:2])
         return plan_from_world(observation, poses, times)
@@ -90,16 +90,16 @@ def follow_line(
 
     driver: speed without limit, min gap, headway, acceleration, deceleration, exponent.
     """
-    s, lateral, slope = ego_on_line(ego, points, headings, STEP, until)
+    s, lateral, slope = ego_on_line(ego, points, headings, GUIDE_SPACING, until)
     start, length = s, blend_length(ego[Ego.VX], lateral)
     speed = max(0.0, ego[Ego.VX])
     rear, lead_speed = _lead(s, ego, agents, valid, size, radius, points, headings)
-    light, end = s + FRONT + stop_gap(s, speed, stops, yellow), (points.shape[0] - 1) * STEP
+    light, end = s + FRONT + stop_gap(s, speed, stops, yellow), (points.shape[0] - 1) * GUIDE_SPACING
     for k in range(SAMPLES * EVERY + 1):
         if k % EVERY == 0:
             offset, tilt = lateral_at(s, start, lateral, slope, 0.0, length)
-            pose_beside_line(s, offset, tilt, points, headings, STEP, out[k // EVERY])
-        limit = limits[min(max(int(s / STEP), 0), limits.shape[0] - 1)]
+            pose_beside_line(s, offset, tilt, points, headings, GUIDE_SPACING, out[k // EVERY])
+        limit = limits[min(max(int(s / GUIDE_SPACING), 0), limits.shape[0] - 1)]
         target = limit if limit > 0.0 else driver[0]
         gap, other = rear + lead_speed * DT * k - s - FRONT, lead_speed
         for wall in (light, end):
@@ -129,7 +129,7 @@ def _lead(
         if not valid[a] or math.hypot(agents[a, X] - x, agents[a, Y] - y) > radius:
             continue
         along, lateral, turned = place_on_line(
-            agents[a, X], agents[a, Y], agents[a, HEADING], -1, 0, points, headings, STEP
+            agents[a, X], agents[a, Y], agents[a, HEADING], -1, 0, points, headings, GUIDE_SPACING
         )
         rear, _ = box_in_band(along, lateral, turned, size[a, 0], size[a, 1], -half, half)
         if rear < best and along > s + CENTER:

@@ -7,28 +7,26 @@ import math
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import distance_to_rings, wrap_angle
-from radp.geometry.line_kernels import nearest_on_line
-from radp.road.lane_graph import LaneGraph
+from radp.geometry.areas import areas_near
+from radp.road.arrays import LaneGraph, RoadArrays
+from radp.road.places import DRIVEN_ANGLE, REACH, lane_fit
 
 CANDIDATES = 8  # lanes considered for one pose
-NEAR = 1.0  # m from a pose to the area of a lane it may be on
-MAX_HEADING_ERROR = math.pi / 3
 HEADING_SCALE = 0.25  # rad of heading error that weigh as much as 1 m beside the centreline
 POSE_SPACING = 2.5  # m between the poses that are matched
 SKIPPED, CHANGED, CHANGED_FAR, JUMPED = 1.0, 2.0, 4.0, 30.0  # prices of a step between lanes, in m2 beside a centreline
 
 
-def match_lanes(graph: LaneGraph, poses: np.ndarray) -> np.ndarray:
+def match_lanes(road: RoadArrays, poses: np.ndarray) -> np.ndarray:
     """poses (n, 3) of a path, in order -> (m <= n,) lane of each pose that lies on one; Viterbi over the lane graph.
 
     A pose on a lane costs offset^2 + (heading error / 0.25)^2; keeping the lane or going to its successor is free.
     """
     if not len(poses):
         return np.zeros(0, dtype=np.int64)
-    lanes, price = _candidates(graph, poses)
+    lanes, price = _candidates(road, poses)
     on_road = lanes[:, 0] >= 0
-    return _cheapest(graph, lanes[on_road], price[on_road])
+    return _cheapest(road.graph, lanes[on_road], price[on_road])
 
 
 def thin_path(poses: np.ndarray, spacing: float = POSE_SPACING) -> np.ndarray:
@@ -41,30 +39,22 @@ def thin_path(poses: np.ndarray, spacing: float = POSE_SPACING) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _candidates(graph: LaneGraph, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _candidates(road: RoadArrays, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(n, C) lanes under each pose, cheapest first, -1 = none; (n, C) what they cost."""
     lanes = np.full((len(poses), CANDIDATES), -1, np.int64)
     price = np.full((len(poses), CANDIDATES), np.inf)
     for k in range(len(poses)):
         x, y, heading = poses[k]
-        for i in range(len(graph.bounds)):
-            low_x, low_y, high_x, high_y = graph.bounds[i]
-            if x < low_x - NEAR or y < low_y - NEAR or x > high_x + NEAR or y > high_y + NEAR:
-                continue
-            first, last = graph.area_offsets[i], graph.area_offsets[i + 1]
-            if distance_to_rings(x, y, graph.ring_points, graph.ring_offsets, first, last) > NEAR:
-                continue
-            first, last = graph.vertex_offsets[i], graph.vertex_offsets[i + 1]
-            offset, _, direction = nearest_on_line(x, y, graph.vertices, first, last)
-            error = abs(wrap_angle(direction - heading))
-            cost = offset * offset + (error / HEADING_SCALE) ** 2
-            if error >= MAX_HEADING_ERROR or cost >= price[k, CANDIDATES - 1]:
-                continue
-            slot = CANDIDATES - 1
-            while slot > 0 and cost < price[k, slot - 1]:
-                lanes[k, slot], price[k, slot] = lanes[k, slot - 1], price[k, slot - 1]
-                slot -= 1
-            lanes[k, slot], price[k, slot] = i, cost
+        near = areas_near(x, y, road.lanes, REACH)
+        cost = np.full(len(near), np.inf)
+        for i in range(len(near)):
+            offset, angle = lane_fit(x, y, heading, near[i], road.centre)
+            if angle < DRIVEN_ANGLE:
+                cost[i] = offset * offset + (angle / HEADING_SCALE) ** 2
+        order = np.argsort(cost, kind="mergesort")
+        for slot in range(min(len(order), CANDIDATES)):
+            if cost[order[slot]] < np.inf:
+                lanes[k, slot], price[k, slot] = near[order[slot]], cost[order[slot]]
     return lanes, price
 
 

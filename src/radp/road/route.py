@@ -1,87 +1,45 @@
-"""The route as roadblocks: where on it the ego stands, and how to mend a route that the ego is not on."""
+"""The route as roadblocks: how to mend one that the ego is not on, or that has gaps or loops."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 import shapely
 
-from radp.geometry.kernels import distance_to_rings
-from radp.geometry.line_kernels import nearest_on_line
 from radp.geometry.ragged import Ragged
+from radp.road.map_memory import remember
+from radp.road.places import current_roadblocks
 from radp.road.road_map import RoadMap
 
-NEAR = 1.0  # m from the ego to a roadblock that it may stand on
-MAX_HEADING_ERROR = math.pi / 4
-MAX_OFFSET = 3.0  # m to the centre line
 BACKWARD_DEPTH, FORWARD_DEPTH = 15, 30  # roadblocks
 ENTRIES = 3  # first blocks of the route that a search may aim at
 LOOP_OVERLAP = 1.0  # m2 by which two connectors of a route may overlap
 
 
-def correct_route(road_map: RoadMap, route_ids: Sequence[str], ego_pose: np.ndarray) -> tuple[str, ...]:
-    """Roadblock ids and rear-axle pose (3,) x, y, heading -> roadblock ids that start under the ego and hang together.
+def correct_route(road_map: RoadMap, route_ids: Sequence[str], pose: np.ndarray) -> np.ndarray:
+    """Roadblock ids and rear-axle pose (3,) -> (n,) indices of roadblocks that start under the ego and hang together.
 
     1. Ego off the route: a way from the ego's block to the first block, else to one of the first three.
     2. Neighbouring blocks without a link: the shortest way between them is put in.
     3. Loops: the route ends before a connector that overlaps an earlier one by more than 1 m2.
 
-    Ids that the map does not have are dropped.
+    Ids that the map does not have are dropped. A route is corrected once for each place that the ego comes to.
     """
     index = road_map.roadblocks.index
     route = [index[block] for block in route_ids if block in index]
     if not route or not len(road_map):
-        return ()
-    route = _start_under_ego(road_map, route, ego_pose)
-    route = _link(road_map, route)
-    return tuple(road_map.roadblocks.ids[block] for block in _cut_loops(road_map, route))
+        return np.zeros(0, dtype=np.int64)
+    standing = current_roadblocks(road_map, route, pose)
+    # The pose matters only through the blocks under the ego, and not at all when the best of these is on the route.
+    under = () if standing and standing[0] in route else tuple(standing)
 
+    def correct() -> np.ndarray:
+        linked = _link(road_map, _start_under_ego(road_map, route, under))
+        return np.array(_cut_loops(road_map, linked), dtype=np.int64)
 
-def current_roadblocks(road_map: RoadMap, route: Iterable[int], ego_pose: np.ndarray) -> list[int]:
-    """Roadblocks the ego may stand on, best first: those of the route that fit, else all that fit, else the nearest."""
-    x, y, heading = (float(v) for v in ego_pose[:3])
-    on_route = set(route)
-    fits: dict[int, float] = {}
-    offsets: dict[int, float] = {}
-    for block in _blocks_near(road_map, x, y):
-        for lane in road_map.lanes_of_roadblock[block]:
-            offset, _, direction = _nearest(road_map, int(lane), x, y)
-            offsets[block] = min(offset, offsets.get(block, math.inf))
-            error = abs((direction - heading + math.pi) % (2 * math.pi) - math.pi)
-            if error < MAX_HEADING_ERROR and offset < MAX_OFFSET:
-                fits[block] = min(offset, fits.get(block, math.inf))
-    for choice in ({b: o for b, o in fits.items() if b in on_route}, fits, offsets):
-        if choice:
-            return sorted(choice, key=lambda block: (choice[block], block))
-    return []
-
-
-def _nearest(road_map: RoadMap, lane: int, x: float, y: float) -> tuple[float, float, float]:
-    lines = road_map.centerlines
-    return nearest_on_line(x, y, lines.values, lines.offsets[lane], lines.offsets[lane + 1])
-
-
-def _blocks_near(road_map: RoadMap, x: float, y: float) -> list[int]:
-    """Blocks within NEAR of the point; the nearest one where none is."""
-    polygons = road_map.roadblocks.polygons
-    bounds = polygons.bounds
-    beside = np.maximum(np.maximum(bounds[:, 0] - x, x - bounds[:, 2]), 0.0)
-    below = np.maximum(np.maximum(bounds[:, 1] - y, y - bounds[:, 3]), 0.0)
-    at_least = np.hypot(beside, below)
-    best, nearest, near = math.inf, -1, []
-    for block in np.argsort(at_least, kind="stable"):
-        if at_least[block] > max(NEAR, best):
-            break
-        first, last = polygons.offsets[block], polygons.offsets[block + 1]
-        distance = distance_to_rings(x, y, polygons.rings.values, polygons.rings.offsets, first, last)
-        if distance < best:
-            best, nearest = distance, int(block)
-        if distance <= NEAR:
-            near.append(int(block))
-    return near or ([nearest] if nearest >= 0 else [])
+    return remember(road_map, ("route", tuple(route), under), correct)
 
 
 def _search(links: Ragged, start: int, targets: Iterable[int], depth: int) -> list[int] | None:
@@ -106,9 +64,8 @@ def _search(links: Ragged, start: int, targets: Iterable[int], depth: int) -> li
     return None
 
 
-def _start_under_ego(road_map: RoadMap, route: list[int], ego_pose: np.ndarray) -> list[int]:
-    standing = current_roadblocks(road_map, route, ego_pose)
-    if not standing or standing[0] in route:
+def _start_under_ego(road_map: RoadMap, route: list[int], standing: Sequence[int]) -> list[int]:
+    if not standing:
         return route
     back = _search(road_map.roadblock_predecessors, route[0], standing, BACKWARD_DEPTH)
     if back is not None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from radp.road.lane_graph import LaneGraph, end_heading, lane_graph, lane_line, project_on_lane, straight_on
+from radp.road.arrays import road_arrays
+from radp.road.lane_lines import end_heading, lane_line, lane_lines, project_on_lane, straight_on
 from radp.road.match import match_lanes, thin_path
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 
@@ -64,7 +65,7 @@ def longest_run(valid: np.ndarray) -> slice:
 
 def possible_egos(scenario: Scenario, frames: int) -> list[str]:
     """Tracks that can be the ego: vehicles tracked for `frames` frames in a row that drive 5 m or more, on lanes."""
-    tracks, graph = scenario.tracks, lane_graph(scenario.map)
+    tracks, road = scenario.tracks, road_arrays(scenario.map)
     names = []
     for i in np.flatnonzero(tracks.type == ObjectType.VEHICLE):
         window = longest_run(tracks.valid[i])
@@ -72,30 +73,31 @@ def possible_egos(scenario: Scenario, frames: int) -> list[str]:
         if len(path) < frames or np.hypot(*np.diff(path[:, :2], axis=0).T).sum() < MIN_TRAVEL:
             continue
         thinned = thin_path(path)
-        if len(match_lanes(graph, thinned)) >= MIN_ON_ROAD * len(thinned):
+        if len(match_lanes(road, thinned)) >= MIN_ON_ROAD * len(thinned):
             names.append(tracks.ids[i])
     return names
 
 
 def route_of_path(road_map: RoadMap, poses: np.ndarray) -> tuple[tuple[str, ...], np.ndarray | None]:
     """poses (n, 3) of a path -> roadblock ids of its lanes and of 200 m straight on, and the pose (3,) at their end."""
-    graph = lane_graph(road_map)
-    lanes = match_lanes(graph, thin_path(poses)).tolist()
+    lanes = match_lanes(road_arrays(road_map), thin_path(poses)).tolist()
     if not lanes:
         return (), None
-    lanes += _onward(graph, lanes[-1], poses[-1])
-    blocks = [int(graph.roadblock[lane]) for lane in lanes]
+    lanes += _onward(road_map, lanes[-1], poses[-1])
+    blocks = [int(road_map.roadblock[lane]) for lane in lanes]
     changes = [block for i, block in enumerate(blocks) if i == 0 or block != blocks[i - 1]]
-    goal = np.array([*lane_line(graph, lanes[-1])[-1, :2], end_heading(graph, lanes[-1])])
+    lines = lane_lines(road_map)
+    goal = np.array([*lane_line(lines, lanes[-1])[-1, :2], end_heading(lines, lanes[-1])])
     return tuple(road_map.roadblocks.ids[block] for block in changes), goal
 
 
-def _onward(graph: LaneGraph, lane: int, pose: np.ndarray) -> list[int]:
+def _onward(road_map: RoadMap, lane: int, pose: np.ndarray) -> list[int]:
     """Lanes straight on from a lane until they reach 200 m beyond the pose, or the map ends."""
-    left = BEYOND - graph.length[lane] + project_on_lane(graph, lane, pose)
+    graph, lines = road_arrays(road_map).graph, lane_lines(road_map)
+    left = BEYOND - graph.length[lane] + project_on_lane(lines, lane, pose)
     onward: list[int] = []
     while left > 0 and len(onward) < MOST_STRIPS:
-        lane = straight_on(graph, lane)
+        lane = straight_on(graph, lines, lane)
         if lane < 0:
             break
         onward.append(lane)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from radp.road.lane_graph import lane_graph
+from radp.road.arrays import road_arrays
 from radp.road.match import match_lanes, thin_path
 from radp.runs.errors import BadInput
 from radp.scenario import ObjectType, Scenario, Tracks, TrafficLights
@@ -80,7 +80,7 @@ def _is_worth_it(log: Recording, name: str) -> bool:
     if np.hypot(*np.diff(path[:, :2], axis=0).T).sum() < MIN_TRAVEL:
         return False
     thinned = thin_path(path)
-    return len(match_lanes(lane_graph(log.map), thinned)) >= MIN_ON_ROAD * len(thinned)
+    return len(match_lanes(road_arrays(log.map), thinned)) >= MIN_ON_ROAD * len(thinned)
 
 
 def seen_from(log: Recording, name: str) -> Scenario:

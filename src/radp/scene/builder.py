@@ -12,13 +12,12 @@ from typing import Literal
 import numpy as np
 import torch
 
-from radp.road.lane_graph import lane_graph
-from radp.road.lane_lines import LANE_POINTS
+from radp.road.arrays import road_arrays
+from radp.road.lane_lines import LANE_POINTS, lane_lines, lane_table
+from radp.road.route import correct_route
 from radp.scenario import PACIFICA, Ego, RoadMap, Scenario
 from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects
-from radp.scene.lanes import Lights, choose_lanes, lane_table, light_columns, write_lanes
-from radp.scene.route_lanes import corrected_blocks, route_rows
-from radp.scene.route_line import write_route_line
+from radp.scene.lanes import Lights, choose_lanes, light_columns, route_rows, write_lanes, write_route_line
 from radp.scene.scene import AgentColumn, EgoColumn, FutureColumn, LaneColumn, Scene, StaticColumn
 from radp.sim.observation import HISTORY, Observation
 
@@ -84,7 +83,7 @@ def build_scenes(observation: Observation, config: SceneConfig = PUBLISHED) -> S
             sizes=observation.agent_size[b],
             light_lanes=light_lanes,
             light_states=light_states,
-            route=corrected_blocks(briefing.map, briefing.route, pose),
+            route=correct_route(briefing.map, briefing.route, pose),
         )
         fill(arrays, b, moment, config)
         if config.ego_dynamics:
@@ -151,7 +150,7 @@ def moment_of_log(scenario: Scenario, frame: int, with_future: bool = True) -> M
         sizes=scenario.tracks.size,
         light_lanes=scenario.lights.lane,
         light_states=scenario.lights.state[frame],
-        route=corrected_blocks(scenario.map, scenario.route, pose),
+        route=correct_route(scenario.map, scenario.route, pose),
         future_states=states[after] if with_future else None,
         future_valid=valid[after] if with_future else None,
     )
@@ -224,8 +223,9 @@ def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneCon
     route_arrays = ("route_lanes", "route_lanes_speed_limit", "route_lanes_has_speed_limit")
     route_out = [arrays[name][b] for name in route_arrays]
     if config.route_order == "driving":
-        graph, spacing, pieces = lane_graph(road_map), config.route_spacing, config.route_pieces
-        write_route_line(graph, moment.route, pose, lights, spacing, pieces, *route_out)
+        road, lines = road_arrays(road_map), lane_lines(road_map)
+        spacing, pieces = config.route_spacing, config.route_pieces
+        write_route_line(road.graph, lines, moment.route, pose, lights, spacing, pieces, *route_out)
         return
     rows = route_rows(lanes, table.roadblock, moment.route, config.route_lanes)
     for target, source in zip(route_out, lane_rows):

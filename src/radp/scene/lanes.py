@@ -8,78 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import distance_to_rings
-from radp.geometry.ragged import Polygons, Ragged
-from radp.geometry.resample import cut_line, line_lengths, resample_lines
-from radp.road.lane_lines import LANE_POINTS, Lines, lane_lines
-from radp.road.map_memory import remember
-from radp.scenario import LightState, RoadMap
-
-
-class LaneTable(NamedTuple):
-    """N rows that a scene chooses from: the lanes of a map, or their parts; world frame, metres, float64."""
-
-    lines: np.ndarray  # (N, 20, 6) centre, left and right border, each even in arc length, in driving direction
-    vertices: np.ndarray  # (V, 2) centreline points as they stand in the map
-    vertex_offsets: np.ndarray  # (N+1,)
-    ring_points: np.ndarray  # (P, 2), ring_offsets, area_offsets (N+1,): the areas, as in `Polygons`
-    ring_offsets: np.ndarray
-    area_offsets: np.ndarray
-    bounds: np.ndarray  # (N, 4) of the areas
-    lane: np.ndarray  # (N,) lane of the map that a row is, or is a part of
-    is_connector: np.ndarray  # (N,) bool
-    roadblock: np.ndarray  # (N,)
-    speed_limit: np.ndarray  # (N,) m/s, 0 where there is none
-    has_speed_limit: np.ndarray  # (N,) bool
-
-
-def lane_table(road_map: RoadMap, lane_length: float | None = None) -> LaneTable:
-    """The table of a map; lanes longer than `lane_length` metres are cut into equal parts. Computed once."""
-    return remember(road_map, ("table", lane_length), lambda: _lane_table(road_map, lane_length))
-
-
-def _lane_table(road_map: RoadMap, lane_length: float | None) -> LaneTable:
-    lines, areas = lane_lines(road_map), road_map.lane_polygons
-    lane = np.arange(len(road_map))
-    if lane_length is not None:
-        lines, areas, lane = _cut_long(lines, areas, lane_length)
-    return LaneTable(
-        lines=np.concatenate([_resampled(line) for line in lines], 2),
-        vertices=lines[0].values,
-        vertex_offsets=lines[0].offsets,
-        ring_points=areas.rings.values,
-        ring_offsets=areas.rings.offsets,
-        area_offsets=areas.offsets,
-        bounds=areas.bounds,
-        lane=lane,
-        is_connector=road_map.is_connector[lane],
-        roadblock=road_map.roadblock[lane],
-        speed_limit=np.where(road_map.has_speed_limit, road_map.speed_limit, 0.0)[lane],
-        has_speed_limit=road_map.has_speed_limit[lane],
-    )
-
-
-def _resampled(lines: Ragged) -> np.ndarray:
-    """N lines -> (N, 20, 2)."""
-    out = np.empty((len(lines) * LANE_POINTS, 2))
-    resample_lines(lines.values, lines.offsets, out, np.arange(len(lines) + 1) * LANE_POINTS)
-    return out.reshape(-1, LANE_POINTS, 2)
-
-
-def _cut_long(lines: Lines, areas: Polygons, longest: float) -> tuple[Lines, Polygons, np.ndarray]:
-    """Lines, areas and lane of each part; the three lines of a lane are cut at the same fractions of their lengths."""
-    parts = np.maximum(1, np.ceil(line_lengths(lines[0].values, lines[0].offsets) / longest)).astype(np.int64)
-    rows: list[list[np.ndarray]] = [[], [], []]
-    rings: list[list[np.ndarray]] = []
-    for lane, count in enumerate(parts):
-        for part in range(count):
-            for line, out in zip(lines, rows):
-                whole = line[lane]
-                out.append(whole if count == 1 else cut_line(whole, part / count, (part + 1) / count))
-            between = [np.concatenate((rows[1][-1], rows[2][-1][::-1]))]
-            rings.append(areas[lane] if count == 1 else between)
-    cut = tuple(Ragged.from_rows(out, width=2) for out in rows)
-    return (cut[0], cut[1], cut[2]), Polygons.from_rings(rings), np.repeat(np.arange(len(parts)), parts)
+from radp.geometry.areas import AreaArrays, bounds_square, distance_to_area
+from radp.road.arrays import LaneGraph, LineArrays
+from radp.road.lane_lines import LANE_POINTS, LaneTable
+from radp.road.route_line import route_line
+from radp.scenario import LightState
 
 
 @njit(cache=True, nogil=True)
@@ -92,12 +25,10 @@ def choose_lanes(table: LaneTable, x: float, y: float, radius: float, most: int)
     rows, point_gap = np.empty(total, np.int64), np.empty(total)
     for connectors in (False, True):
         for i in range(total):
-            gap_x = max(0.0, table.bounds[i, 0] - x, x - table.bounds[i, 2])
-            gap_y = max(0.0, table.bounds[i, 1] - y, y - table.bounds[i, 3])
-            if table.is_connector[i] != connectors or gap_x * gap_x + gap_y * gap_y > radius * radius:
+            if table.is_connector[i] != connectors or bounds_square(x, y, i, table.areas.bounds) > radius * radius:
                 continue
-            if _is_within(table, i, x, y, radius):
-                rows[count], point_gap[count] = i, _point_gap(table, i, x, y)
+            if _is_within(table.areas, i, x, y, radius):
+                rows[count], point_gap[count] = i, _point_gap(table.centre, i, x, y)
                 count += 1
     order = np.argsort(point_gap[:count], kind="mergesort")
     rows, point_gap = rows[:count][order], point_gap[:count][order]
@@ -107,37 +38,59 @@ def choose_lanes(table: LaneTable, x: float, y: float, radius: float, most: int)
         while last < count and point_gap[last] == point_gap[first]:
             last += 1
         if last - first > 1:  # areas are slow to measure, so only where they decide
-            area_gap = np.array([_area_gap(table, i, x, y) for i in rows[first:last]])
+            area_gap = np.array([distance_to_area(x, y, i, table.areas) for i in rows[first:last]])
             rows[first:last] = rows[first:last][np.argsort(area_gap, kind="mergesort")]
         first = last
     return rows[:most]
 
 
 @njit(cache=True, nogil=True)
-def _area_gap(table: LaneTable, i: int, x: float, y: float) -> float:
-    first, last = table.area_offsets[i], table.area_offsets[i + 1]
-    return distance_to_rings(x, y, table.ring_points, table.ring_offsets, first, last)
-
-
-@njit(cache=True, nogil=True)
-def _is_within(table: LaneTable, i: int, x: float, y: float, radius: float) -> bool:
-    """Whether the area of row i has a point within the radius; a corner is enough where there is one."""
-    first, last = table.area_offsets[i], table.area_offsets[i + 1]
-    for j in range(table.ring_offsets[first], table.ring_offsets[last]):
-        dx, dy = table.ring_points[j, 0] - x, table.ring_points[j, 1] - y
+def _is_within(areas: AreaArrays, i: int, x: float, y: float, radius: float) -> bool:
+    """Whether area i has a point within the radius; a corner is enough where there is one."""
+    for j in range(areas.ring_offsets[areas.offsets[i]], areas.ring_offsets[areas.offsets[i + 1]]):
+        dx, dy = areas.points[j, 0] - x, areas.points[j, 1] - y
         if dx * dx + dy * dy <= radius * radius:
             return True
-    return _area_gap(table, i, x, y) <= radius
+    return distance_to_area(x, y, i, areas) <= radius
 
 
 @njit(cache=True, nogil=True)
-def _point_gap(table: LaneTable, i: int, x: float, y: float) -> float:
-    """Squared distance to the nearest centreline point of row i."""
+def _point_gap(lines: LineArrays, i: int, x: float, y: float) -> float:
+    """Squared distance to the nearest point of line i."""
     best = np.inf
-    for j in range(table.vertex_offsets[i], table.vertex_offsets[i + 1]):
-        dx, dy = table.vertices[j, 0] - x, table.vertices[j, 1] - y
+    for j in range(lines.offsets[i], lines.offsets[i + 1]):
+        dx, dy = lines.points[j, 0] - x, lines.points[j, 1] - y
         best = min(best, dx * dx + dy * dy)
     return best
+
+
+@njit(cache=True, nogil=True)
+def route_rows(lanes: np.ndarray, roadblock: np.ndarray, route: np.ndarray, most: int) -> np.ndarray:
+    """lanes (n,) of the scene, route (m,) roadblocks -> at most `most` rows of `lanes` on the route, order kept.
+
+    Of the route only the first unbroken run of roadblocks that have a lane in the scene counts.
+    """
+    first, last = -1, -1
+    for i in range(len(route)):
+        seen = False
+        for lane in lanes:
+            seen = seen or roadblock[lane] == route[i]
+        if seen and first < 0:
+            first = i
+        if not seen and first >= 0:
+            break
+        if seen:
+            last = i
+    rows, count = np.empty(most, np.int64), 0
+    if first < 0:
+        return rows[:0]
+    for row in range(len(lanes)):
+        for i in range(first, last + 1):
+            if roadblock[lanes[row]] == route[i] and count < most:
+                rows[count] = row
+                count += 1
+                break
+    return rows[:count]
 
 
 class Lights(NamedTuple):
@@ -202,5 +155,33 @@ def write_lanes(
         row = rows[k]
         write_points(table.lines[row], pose, out[k])
         out[k, :, light_column(table.lane[row], lights)] = 1.0
-        out_limit[k, 0] = table.speed_limit[row]
-        out_has_limit[k, 0] = table.has_speed_limit[row]
+        out_limit[k, 0] = table.limit[row]
+        out_has_limit[k, 0] = table.has_limit[row]
+
+
+@njit(cache=True, nogil=True)
+def write_route_line(
+    graph: LaneGraph,
+    lines: LineArrays,
+    route: np.ndarray,
+    pose: np.ndarray,
+    lights: Lights,
+    spacing: float,
+    pieces: int,
+    out: np.ndarray,
+    out_limit: np.ndarray,
+    out_has_limit: np.ndarray,
+) -> None:
+    """Write the first `pieces` rows of out (R, 20, 12), out_limit and out_has_limit (R, 1): the route (m,) as one line
+    in driving order, from the ego on, points `spacing` metres apart."""
+    pieces = min(pieces, len(out))
+    # One point more than the rows hold gives the last of them its step.
+    line, lanes = route_line(graph, lines, route, pose, spacing, LANE_POINTS * pieces + 1)
+    rows = np.zeros((len(line), out.shape[2]), out.dtype)
+    write_points(line, pose, rows)
+    for k in range(min(len(line), pieces * LANE_POINTS)):
+        piece, point = k // LANE_POINTS, k % LANE_POINTS
+        out[piece, point] = rows[k]
+        out[piece, point, light_column(lanes[k], lights)] = 1.0
+        if point == 0:
+            out_limit[piece, 0], out_has_limit[piece, 0] = graph.limit[lanes[k]], graph.has_limit[lanes[k]]

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from radp.geometry.ragged import Ragged
+from radp.road.route import correct_route
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.parallel import parallel_map
@@ -38,7 +39,6 @@ from radp.scene.builder import (
     fill,
     to_scene,
 )
-from radp.scene.route_lanes import corrected_blocks
 from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
 from radp.scene.scene import EgoColumn, Scene
 from radp.sim.observation import HISTORY
@@ -120,7 +120,7 @@ def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[s
                         ego_state(ego[max(0, frame - 1)], ego[frame]), ego_future(ego, frame))  # fmt: skip
                 for name, value in zip(rows, here):
                     rows[name].append(value)
-                routes.append(corrected_blocks(scenario.map, drive.scenario.route, ego[frame, :3]))
+                routes.append(correct_route(scenario.map, drive.scenario.route, ego[frame, :3]))
     blocks, count = Ragged.from_rows(routes, dtype=np.int32), len(routes)
     numbers = {name: np.array(rows[name], dtype=np.int32) for name in ("log", "frame", "first", "last", "ego")}
     return numbers | {

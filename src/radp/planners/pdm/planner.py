@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from radp.planners.corridor import blend_length, ego_on_line
-from radp.planners.guides import GuideBook
+from radp.planners.guides import GuideBook, stop_points
 from radp.planners.pdm.comfort import filters
 from radp.planners.pdm.drive import agents_in_sight, drive, forecast
 from radp.planners.pdm.proposals import Start, Way, brake, find_leads, unroll
@@ -32,7 +32,7 @@ from radp.planners.pdm.settings import (
     Room,
     Weights,
 )
-from radp.planners.route import REACH, STEP, RouteLine, Verge, stop_points
+from radp.road.guide import GUIDE_SPACING, OVERRUN, RouteLine, Verge
 from radp.scenario import Ego, ObjectType
 from radp.scenario.scenario import FIRST_STATIC_TYPE
 from radp.sim.observation import Observation
@@ -83,7 +83,7 @@ class PDMClosedPlanner:
             kinds >= FIRST_STATIC_TYPE,
             np.isin(kinds, PEOPLE),
             way_of(line, self.guides.guide(observation.briefings[world]).verge(line), observation, world),
-            line.first_end + REACH,
+            line.first_end + OVERRUN,
             np.array(self.fractions),
             goals,
             self.driver,
@@ -106,7 +106,7 @@ def careful_pdm() -> PDMClosedPlanner:
 def way_of(line: RouteLine, verge: Verge, observation: Observation, world: int) -> Way:
     """The line ahead with its lights as they are now."""
     stops, yellow = stop_points(line, observation, world)
-    wall = line.first_end if line.must_change else (len(line.points) - 1) * STEP
+    wall = line.first_end if line.must_change else (len(line.points) - 1) * GUIDE_SPACING
     return Way(line.points, line.headings, line.speeds, stops, yellow, wall, verge.margins, verge.crossing)
 
 
@@ -132,7 +132,7 @@ def plan_kernel(
     out: np.ndarray,
 ) -> None:
     """One world: ego (11,), history (H, 11), agents (A, 5) ... -> table (N, 8) of scores, poses (81, 3)."""
-    s, lateral, slope = ego_on_line(ego, way.points, way.headings, STEP, until)
+    s, lateral, slope = ego_on_line(ego, way.points, way.headings, GUIDE_SPACING, until)
     start = Start(s, lateral, slope, max(0.0, ego[EGO_VX]))
     lengths = np.empty(goals.shape[0])
     for j in range(goals.shape[0]):

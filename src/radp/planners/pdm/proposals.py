@@ -26,7 +26,7 @@ from radp.planners.corridor import (
     stop_gap,
 )
 from radp.planners.pdm.settings import DT, HORIZON, Driver
-from radp.planners.route import STEP
+from radp.road.guide import GUIDE_SPACING
 
 LEAD_EVERY = 2  # steps between the times at which leads are looked for
 BEHIND, AHEAD = 20.0, 60.0  # m of line around the ego's reach on which leads are looked for
@@ -42,7 +42,7 @@ class Way(NamedTuple):
     stops: np.ndarray  # (K,) lights that are red or yellow
     yellow: np.ndarray  # (K,) bool
     wall: float  # where the road (or the lane that leads on) ends
-    margins: np.ndarray  # (3, 2, P) m, see radp.planners.margins
+    margins: np.ndarray  # (3, 2, P) m, see radp.road.margins
     crossing: np.ndarray  # (P,) bool: inside an intersection
 
 
@@ -74,8 +74,8 @@ def find_leads(
     count, times = agents.shape[0], HORIZON // LEAD_EVERY + 1
     rear = np.full((goals.shape[0], count, times), np.inf)
     center, speed = np.zeros((count, times)), np.zeros((count, times))
-    low = max(0, int((start.s - BEHIND) / STEP))
-    high = min(way.points.shape[0] - 1, int((start.s + AHEAD + HORIZON * DT * start.speed) / STEP))
+    low = max(0, int((start.s - BEHIND) / GUIDE_SPACING))
+    high = min(way.points.shape[0] - 1, int((start.s + AHEAD + HORIZON * DT * start.speed) / GUIDE_SPACING))
     half, used = HALF_WIDTH + SIDE_MARGIN, 0
     for a in range(count):
         heading, vx, vy, length, width = agents[a, HEADING], agents[a, VX], agents[a, VY], size[a, 0], size[a, 1]
@@ -84,9 +84,9 @@ def find_leads(
             x, y = agents[a, X] + vx * DT * LEAD_EVERY * t, agents[a, Y] + vy * DT * LEAD_EVERY * t
             near, gap = line_coarse(x, y, way.points, low, high, COARSE)
             rear[:, used, t] = np.inf
-            if gap > length + COARSE * STEP + 4.0:
+            if gap > length + COARSE * GUIDE_SPACING + 4.0:
                 continue
-            along, lateral, direction = line_refine(x, y, near * STEP, way.points, way.headings, STEP)
+            along, lateral, direction = line_refine(x, y, near * GUIDE_SPACING, way.points, way.headings, GUIDE_SPACING)
             center[used, t] = along
             speed[used, t] = vx * math.cos(direction) + vy * math.sin(direction)
             for j in range(goals.shape[0]):
@@ -124,7 +124,7 @@ def unroll(
     last = way.speeds.shape[0] - 1
     for t in range(HORIZON + 1):
         offset, tilt = lateral_at(s, start.s, start.lateral, start.slope, goal, length)
-        pose_beside_line(s, offset, tilt, way.points, way.headings, STEP, poses[t])
+        pose_beside_line(s, offset, tilt, way.points, way.headings, GUIDE_SPACING, poses[t])
         gap, other, k = wall - s - FRONT, 0.0, t // LEAD_EVERY
         for a in range(rear.shape[0]):
             if rear[a, k] == np.inf or behind[a]:
@@ -133,7 +133,7 @@ def unroll(
                 behind[a] = True  # it would have to drive through the ego: that is its own task
             elif rear[a, k] - s - FRONT < gap:
                 gap, other = rear[a, k] - s - FRONT, leads.speed[a, k]
-        allowed = min(driver.fallback_speed * 10.0, way.speeds[min(max(int(s / STEP), 0), last)])
+        allowed = min(driver.fallback_speed * 10.0, way.speeds[min(max(int(s / GUIDE_SPACING), 0), last)])
         target = fraction * (driver.fallback_speed if allowed == driver.fallback_speed * 10.0 else allowed)
         change = idm_acceleration(
             speed, target, gap, other, driver.min_gap, driver.headway, driver.accel, driver.decel, driver.exponent
@@ -148,6 +148,6 @@ def brake(way: Way, start: Start, goal: float, length: float, decel: float, pose
     s, speed = start.s, start.speed
     for t in range(HORIZON + 1):
         offset, tilt = lateral_at(s, start.s, start.lateral, start.slope, goal, length)
-        pose_beside_line(s, offset, tilt, way.points, way.headings, STEP, poses[t])
+        pose_beside_line(s, offset, tilt, way.points, way.headings, GUIDE_SPACING, poses[t])
         s += speed * DT
         speed = max(0.0, speed - decel * DT)

@@ -12,15 +12,14 @@ from radp.geometry.line_kernels import line_refine
 from radp.metrics.collisions import ACTIVE_FRONT, ACTIVE_LATERAL, STOPPED_TRACK, find_collisions
 from radp.metrics.drive import Drive
 from radp.metrics.driving_direction import COMPLIANT, VIOLATED
-from radp.metrics.ttc import LEAST, ttc_series
-from radp.metrics.ttc import STEP as TTC_STEP
+from radp.metrics.ttc import LEAST, TTC_STEP, ttc_series
 from radp.planners.corridor import CENTER, FRONT, HEADING, X, Y
-from radp.planners.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY
 from radp.planners.pdm.comfort import is_comfortable
 from radp.planners.pdm.drive import outline
 from radp.planners.pdm.proposals import Way
 from radp.planners.pdm.settings import DT, SCORED, Weights
-from radp.planners.route import STEP
+from radp.road.guide import GUIDE_SPACING
+from radp.road.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY
 
 TTC_STEPS = math.floor(LEAST / TTC_STEP)  # later contacts do not change the metric
 TOLERANCE = 0.15  # m off the road, half of what the metric forgives
@@ -92,8 +91,8 @@ def follow_verge(
     s, last = start, way.points.shape[0] - 1
     own, road, same_way = way.margins[OWN], way.margins[ROAD], way.margins[SAME_WAY]
     for t in range(states.shape[0]):
-        s, lateral, heading = line_refine(states[t, X], states[t, Y], s, way.points, way.headings, STEP)
-        place = min(max(int(s / STEP), 0), last)
+        s, lateral, heading = line_refine(states[t, X], states[t, Y], s, way.points, way.headings, GUIDE_SPACING)
+        place = min(max(int(s / GUIDE_SPACING), 0), last)
         crossing[t] = way.crossing[place]
         side = lateral + CENTER * math.sin(states[t, HEADING] - heading)
         reach = same_way[LEFT, place] if side > 0.0 else same_way[RIGHT, place]
@@ -101,11 +100,13 @@ def follow_verge(
         connected[t], outside[t] = True, 0.0
         for c in range(4):
             guess = s + (FRONT if c == 0 or c == 3 else 0.0)
-            at, offset, _ = line_refine(corners[t, c, 0], corners[t, c, 1], guess, way.points, way.headings, STEP)
-            place = min(max(int(at / STEP), 0), last)
+            at, offset, _ = line_refine(
+                corners[t, c, 0], corners[t, c, 1], guess, way.points, way.headings, GUIDE_SPACING
+            )
+            place = min(max(int(at / GUIDE_SPACING), 0), last)
             border = LEFT if offset > 0.0 else RIGHT
             connected[t] = connected[t] and abs(offset) <= own[border, place]
-            beyond = max(abs(offset) - road[border, place], at - last * STEP)
+            beyond = max(abs(offset) - road[border, place], at - last * GUIDE_SPACING)
             if beyond > TOLERANCE:
                 outside[t] = max(outside[t], beyond)
     return s

@@ -11,11 +11,11 @@ import torch
 from radp.attribution import attribute
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import RULE_SCENES
+from radp.road.route import correct_route
 from radp.rules import default_rules, registered_rules
 from radp.scenario import Ego, Tracks
 from radp.scene.agents import NOBODY, nearest_objects, thin_out
 from radp.scene.builder import Moment, ego_state, empty_arrays, fill, to_scene
-from radp.scene.route_lanes import corrected_blocks
 from radp.scene.scene import Scene
 from radp.sim.observation import HISTORY
 from radp.sim.rollout import Rollout
@@ -134,7 +134,7 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
             sizes=rollout.agents.size,
             light_lanes=scenario.lights.lane,
             light_states=scenario.lights.state[start + s],
-            route=corrected_blocks(scenario.map, scenario.route, pose),
+            route=correct_route(scenario.map, scenario.route, pose),
         )
         fill(arrays, s, moment, RULE_SCENES)
         arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])

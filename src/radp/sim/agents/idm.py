@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
+from radp.road.rails import join_rails, rails
 from radp.scenario import Box, ObjectType, Scenario
 from radp.sim.agents.idm_create import OPEN_LOOP_TYPES, Crew, create_crew
 from radp.sim.agents.idm_fleet import MAX_STOPS, Claims, Fleet, Stage, double_room, empty_claims, empty_fleet
-from radp.sim.agents.idm_roads import join_roads, prepare_map
 from radp.sim.agents.idm_step import DONE, NO_ROOM, TIE_FOUND, place_crew, step_worlds, write_state
 from radp.sim.agents.idm_ties import break_tie
 
@@ -42,7 +42,7 @@ class IdmAgents:
                 scenario.tracks.size[rows],
             )
         maps = {id(scenario.map): scenario.map for scenario in scenarios}
-        self._roads, first_lane = join_roads([prepare_map(road_map)[0] for road_map in maps.values()])
+        self._rails, first_lane = join_rails([rails(road_map) for road_map in maps.values()])
         place = dict(zip(maps, first_lane))
         self._stage = _build_stage(scenarios, replayed, np.array([place[id(s.map)] for s in scenarios], dtype=np.int64))
         self._rank = [_insertion_rank(scenario, rows) for scenario, rows in zip(scenarios, replayed)]
@@ -56,7 +56,7 @@ class IdmAgents:
     def reset(self, ego: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """ego (B, 11), not used: creation looks at the logged ego -> state (B, A, 5), valid (B, A) of sample 0."""
         agents, objects = int(self._crew_size.max(initial=0)), self._stage.object_valid.shape[2]
-        longest = int(np.diff(self._roads.vertex_offsets).max(initial=2))
+        longest = int(np.diff(self._rails.vertex_offsets).max(initial=2))
         self._fleet = empty_fleet(len(self._crews) * agents, 2 * longest, SWEEP_ROOM)
         self._claims = empty_claims(len(self._crews) * (agents + 1 + objects + MAX_STOPS), RING_ROOM)
         for b, crew in enumerate(self._crews):
@@ -84,7 +84,7 @@ class IdmAgents:
 
     def _run(self, worlds: np.ndarray, i: int, ego: np.ndarray, dt: np.ndarray, *progress: np.ndarray) -> None:
         def run(share: np.ndarray) -> None:
-            step_worlds(share, i, ego, dt, self._roads, self._stage, self._fleet, self._claims, *progress)
+            step_worlds(share, i, ego, dt, self._rails, self._stage, self._fleet, self._claims, *progress)
 
         if self._pool is None or len(worlds) == 1:
             run(worlds)
@@ -98,7 +98,7 @@ class IdmAgents:
         self._fleet.target[rows], self._fleet.progress[rows] = crew.target, crew.progress
         self._fleet.length[rows], self._fleet.width[rows] = self.size[b, : len(crew.track), :2].T
         lane = crew.lane + self._stage.first_lane[b]
-        place_crew(first, slot, lane, crew.pose, crew.speed, self._roads, self._fleet, self._claims)
+        place_crew(first, slot, lane, crew.pose, crew.speed, self._rails, self._fleet, self._claims)
 
     def _grow(self) -> None:
         """Twice the room for paths, sweep lines and rings."""

@@ -8,18 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import (
-    box_corners,
-    line_length,
-    point_in_area,
-    point_on_line,
-    project_on_line,
-    quads_intersect,
-)
+from radp.geometry.kernels import box_corners, quads_intersect
+from radp.road.arrays import RoadArrays, road_arrays
+from radp.road.places import lane_of_vehicle, nearest_pose
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, Scenario
-from radp.sim.agents.idm_roads import AreaArrays, Ground, Roads, prepare_map
 
-HEADING_CHORD = 0.5  # m
 EGO_LENGTH, EGO_WIDTH, EGO_SHIFT = PACIFICA.length, PACIFICA.width, PACIFICA.rear_axle_to_center
 DEFAULT_SPEED = 10.0  # m/s wanted where no lane so far had a limit
 OPEN_LOOP_TYPES = (
@@ -43,60 +36,9 @@ class Crew(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def nearest_pose(x: float, y: float, vertex: np.ndarray, first: int, last: int) -> tuple[float, float, float, float]:
-    """x, y, heading, arc length of the point of a centre line nearest to (x, y); heading from a chord of 0.5 m."""
-    s = project_on_line(x, y, vertex, first, last)
-    ax, ay = point_on_line(s, vertex, first, last)
-    bx, by = point_on_line(s + HEADING_CHORD, vertex, first, last)
-    if ax != bx or ay != by:
-        return ax, ay, math.atan2(by - ay, bx - ax), s
-    back = s - HEADING_CHORD  # at the end of the line; a negative length would count from its end
-    if back < 0.0:
-        back += line_length(vertex, first, last)
-    bx, by = point_on_line(max(0.0, back), vertex, first, last)
-    return ax, ay, math.atan2(ay - by, ax - bx), s
-
-
-@njit(cache=True, nogil=True)
-def _in_any(x: float, y: float, areas: AreaArrays) -> bool:
-    for i in range(len(areas.offsets) - 1):
-        if point_in_area(x, y, i, areas.points, areas.ring_offsets, areas.offsets, areas.bounds):
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _best_aligned(x: float, y: float, heading: float, roads: Roads, ground: Ground, connectors: bool) -> int:
-    """Among the lanes (or the connectors) that hold a point, the one of the smallest heading difference; -1: none."""
-    areas = ground.lanes
-    best, best_lane = np.inf, -1
-    for i in range(len(areas.offsets) - 1):
-        if ground.is_connector[i] == connectors and point_in_area(
-            x, y, i, areas.points, areas.ring_offsets, areas.offsets, areas.bounds
-        ):
-            first, last = roads.vertex_offsets[i], roads.vertex_offsets[i + 1]
-            if line_length(roads.vertex, first, last) == 0.0:
-                continue
-            pose = nearest_pose(x, y, roads.vertex, first, last)
-            difference = abs(pose[2] - heading)  # not wrapped: pi and -pi count as far apart
-            if difference < best:
-                best, best_lane = difference, i
-    return best_lane
-
-
-@njit(cache=True, nogil=True)
-def lane_of_vehicle(x: float, y: float, heading: float, roads: Roads, ground: Ground) -> int:
-    """The lane where a vehicle stands or, inside an intersection, the connector; -1: neither."""
-    lane = _best_aligned(x, y, heading, roads, ground, False)
-    if lane < 0 and _in_any(x, y, ground.intersections):
-        lane = _best_aligned(x, y, heading, roads, ground, True)
-    return lane
-
-
-@njit(cache=True, nogil=True)
 def place_vehicles(
-    state: np.ndarray, size: np.ndarray, taken: np.ndarray, taken_count: int, roads: Roads, ground: Ground,
-    lane: np.ndarray, snapped: np.ndarray,
+    state: np.ndarray, size: np.ndarray, taken: np.ndarray, taken_count: int, road: RoadArrays, lane: np.ndarray,
+    snapped: np.ndarray,
 ) -> None:  # fmt: skip
     """V vehicles in input order: state (V, 5), size (V, 3) -> lane (V,), -1 = dropped, and snapped (V, 4).
 
@@ -104,11 +46,10 @@ def place_vehicles(
     """
     for i in range(len(state)):
         x, y, heading = state[i, 0], state[i, 1], state[i, 2]
-        lane[i] = lane_of_vehicle(x, y, heading, roads, ground)
+        lane[i] = lane_of_vehicle(x, y, heading, road)
         if lane[i] < 0:
             continue
-        first, last = roads.vertex_offsets[lane[i]], roads.vertex_offsets[lane[i] + 1]
-        sx, sy, sh, s = nearest_pose(x, y, roads.vertex, first, last)
+        sx, sy, sh, s = nearest_pose(x, y, lane[i], road.centre)
         box_corners(sx, sy, sh, size[i, 0], size[i, 1], taken[taken_count])
         for k in range(taken_count):
             if quads_intersect(taken[k], taken[taken_count]):
@@ -121,8 +62,7 @@ def place_vehicles(
 
 def create_crew(scenario: Scenario) -> Crew:
     """The reactive agents of one scenario; the ego stands where the log starts."""
-    roads, ground = prepare_map(scenario.map)
-    tracks, frame = scenario.tracks, scenario.start
+    road, tracks, frame = road_arrays(scenario.map), scenario.tracks, scenario.start
     present = tracks.valid[:, frame]
     obstacles = np.flatnonzero(present & np.isin(tracks.type, OPEN_LOOP_TYPES))
     vehicles = np.flatnonzero(present & (tracks.type == ObjectType.VEHICLE))
@@ -133,7 +73,7 @@ def create_crew(scenario: Scenario) -> Crew:
     ego_box(np.array(scenario.ego[frame]), taken[len(obstacles)])
     state, size = np.ascontiguousarray(tracks.state[vehicles, frame]), np.ascontiguousarray(tracks.size[vehicles])
     lane, snapped = np.full(len(vehicles), -1, dtype=np.int64), np.zeros((len(vehicles), 4))
-    place_vehicles(state, size, taken, len(obstacles) + 1, roads, ground, lane, snapped)
+    place_vehicles(state, size, taken, len(obstacles) + 1, road, lane, snapped)
     kept = np.flatnonzero(lane >= 0)
     return Crew(
         track=vehicles[kept],
@@ -141,7 +81,7 @@ def create_crew(scenario: Scenario) -> Crew:
         progress=snapped[kept, 3],
         pose=np.ascontiguousarray(snapped[kept, :3]),
         speed=np.hypot(state[kept, Box.VX], state[kept, Box.VY]),
-        target=_wanted_speeds(roads.speed_limit[lane[kept]]),
+        target=_wanted_speeds(road.graph.limit[lane[kept]]),
     )
 
 

@@ -50,7 +50,7 @@ class Claims(NamedTuple):
 class Stage(NamedTuple):
     """F = most frames of any world: what the log gives. The step only reads it."""
 
-    first_lane: np.ndarray  # (B,) index of the world's lane 0 in the roads
+    first_lane: np.ndarray  # (B,) index of the world's lane 0 in the rails
     last_frame: np.ndarray  # (B,)
     light_column: np.ndarray  # (B, L) column of a lane's light, -1 = none
     light_state: np.ndarray  # (B, F, C) uint8 LightState

@@ -11,6 +11,7 @@ from radp.geometry.compiled import kernel
 from radp.geometry.kernels import box_corners, wrap_angle
 from radp.geometry.regions import ring_bounds
 from radp.geometry.strips import strip_ring
+from radp.road.rails import Rails
 from radp.scenario import LightState
 from radp.sim.agents.idm_create import EGO_SHIFT, ego_box
 from radp.sim.agents.idm_fleet import BOX, MAX_ROUTE, MAX_STOPS, SWEEP, Claims, Fleet, Stage
@@ -24,7 +25,6 @@ from radp.sim.agents.idm_path import (
     prolong_path,
     start_path,
 )
-from radp.sim.agents.idm_roads import Roads
 
 MIN_PATH = 20.0  # m ahead, beside 1.5 s at the wanted speed
 MAX_EXTENSIONS = 200  # of a path in one step: lanes without length must not keep it going round
@@ -65,7 +65,7 @@ def _settle(g: int, q: int, at: int, fleet: Fleet, claims: Claims) -> None:
 
 @njit(cache=True, nogil=True)
 def _place_agent(
-    g: int, q: int, lane: int, pose: np.ndarray, speed: float, roads: Roads, fleet: Fleet, claims: Claims
+    g: int, q: int, lane: int, pose: np.ndarray, speed: float, rails: Rails, fleet: Fleet, claims: Claims
 ) -> None:
     """Put an agent, its progress, target and size set, on the path along its first lane; pose (3,) is its box's."""
     corners = np.empty((4, 2))
@@ -74,18 +74,18 @@ def _place_agent(
     claims.present[q], claims.speed[q] = True, speed
     fleet.route[g, 0], fleet.route_count[g] = lane, 1
     at = g * (len(fleet.path) // len(fleet.x))
-    first, last = roads.vertex_offsets[lane], roads.vertex_offsets[lane + 1]
-    fleet.path_count[g] = start_path(fleet.path, at, roads.vertex, first, last)
+    first, last = rails.vertex_offsets[lane], rails.vertex_offsets[lane + 1]
+    fleet.path_count[g] = start_path(fleet.path, at, rails.vertex, first, last)
     _settle(g, q, at, fleet, claims)
 
 
 @njit(cache=True, nogil=True)
 def place_crew(
-    g: int, q: int, lane: np.ndarray, pose: np.ndarray, speed: np.ndarray, roads: Roads, fleet: Fleet, claims: Claims
+    g: int, q: int, lane: np.ndarray, pose: np.ndarray, speed: np.ndarray, rails: Rails, fleet: Fleet, claims: Claims
 ) -> None:
     """Place the n agents of one world from row g of the fleet and row q of the claims on: (n,), (n, 3), (n,)."""
     for a in range(len(lane)):
-        _place_agent(g + a, q + a, lane[a], pose[a], speed[a], roads, fleet, claims)
+        _place_agent(g + a, q + a, lane[a], pose[a], speed[a], rails, fleet, claims)
 
 
 @kernel
@@ -95,36 +95,36 @@ def _light(b: int, lane: int, frame: int, stage: Stage) -> int:
 
 
 @kernel
-def _next_lane(b: int, lane: int, frame: int, roads: Roads, stage: Stage) -> int:
+def _next_lane(b: int, lane: int, frame: int, rails: Rails, stage: Stage) -> int:
     """The open successor of the smallest curvature at its start; -1 when none is open.
 
     One with lights is open when it is green now, one without unless it is red.
     """
     best, best_lane = np.inf, -1
-    for k in range(roads.successor_offsets[lane], roads.successor_offsets[lane + 1]):
-        edge = roads.successor[k]
+    for k in range(rails.successor_offsets[lane], rails.successor_offsets[lane + 1]):
+        edge = rails.successor[k]
         light = _light(b, edge, frame, stage)
-        is_open = light == GREEN if roads.signalled[edge] else light != RED
-        if is_open and roads.curvature[edge] < best:
-            best, best_lane = roads.curvature[edge], edge
+        is_open = light == GREEN if rails.signalled[edge] else light != RED
+        if is_open and rails.curvature[edge] < best:
+            best, best_lane = rails.curvature[edge], edge
     return best_lane
 
 
 @kernel
-def _extend(b: int, g: int, at: int, room: int, frame: int, roads: Roads, stage: Stage, fleet: Fleet) -> bool:
+def _extend(b: int, g: int, at: int, room: int, frame: int, rails: Rails, stage: Stage, fleet: Fleet) -> bool:
     """Prolong the path until it is long enough or no successor is open; False when there is no room for it."""
     path = fleet.path
     wanted = MIN_PATH + fleet.target[g] * HEADWAY
     for _ in range(MAX_EXTENSIONS):
         if path_end(path, at, fleet.path_count[g]) - fleet.progress[g] >= wanted:
             break
-        lane = _next_lane(b, fleet.route[g, fleet.route_count[g] - 1], frame, roads, stage)
+        lane = _next_lane(b, fleet.route[g, fleet.route_count[g] - 1], frame, rails, stage)
         if lane < 0:
             break
-        first, last = roads.vertex_offsets[lane], roads.vertex_offsets[lane + 1]
+        first, last = rails.vertex_offsets[lane], rails.vertex_offsets[lane + 1]
         if fleet.path_count[g] + 1 + last - first > room:
             return False
-        fleet.path_count[g] = prolong_path(path, at, fleet.path_count[g], fleet.progress[g], roads.vertex, first, last)
+        fleet.path_count[g] = prolong_path(path, at, fleet.path_count[g], fleet.progress[g], rails.vertex, first, last)
         fleet.progress[g] = 0.0
         if fleet.route_count[g] == MAX_ROUTE:
             for i in range(1, MAX_ROUTE):
@@ -137,7 +137,7 @@ def _extend(b: int, g: int, at: int, room: int, frame: int, roads: Roads, stage:
 
 @kernel
 def _claim_stop_lines(
-    b: int, g: int, slot: int, frame: int, roads: Roads, stage: Stage, fleet: Fleet, claims: Claims
+    b: int, g: int, slot: int, frame: int, rails: Rails, stage: Stage, fleet: Fleet, claims: Claims
 ) -> bool:
     """Claim the stop lines of the route's connectors that are red now, from row `slot` on; False: no room."""
     for q in range(slot, slot + MAX_STOPS):
@@ -147,14 +147,14 @@ def _claim_stop_lines(
         lane = fleet.route[g, r]
         if _light(b, lane, frame, stage) != RED:
             continue
-        for k in range(roads.stop_offsets[lane], roads.stop_offsets[lane + 1]):
-            stop = roads.stop[k]
+        for k in range(rails.stop_offsets[lane], rails.stop_offsets[lane + 1]):
+            stop = rails.stop[k]
             first, count = (
-                roads.stop_point_offsets[stop],
-                roads.stop_point_offsets[stop + 1] - roads.stop_point_offsets[stop],
+                rails.stop_point_offsets[stop],
+                rails.stop_point_offsets[stop + 1] - rails.stop_point_offsets[stop],
             )
             if q < slot + MAX_STOPS:
-                if not _claim_ring(q, BOX, roads.stop_point, first, count, claims):
+                if not _claim_ring(q, BOX, rails.stop_point, first, count, claims):
                     return False
                 claims.present[q] = True
                 q += 1
@@ -184,18 +184,18 @@ def _claim_boxes(b: int, slot: int, frame: int, ego: np.ndarray, stage: Stage, c
 
 @kernel
 def _move(
-    b: int, g: int, q: int, first: int, last: int, frame: int, dt: float, roads: Roads, stage: Stage, fleet: Fleet,
+    b: int, g: int, q: int, first: int, last: int, frame: int, dt: float, rails: Rails, stage: Stage, fleet: Fleet,
     claims: Claims, work: Scratch, forced: int,
 ) -> int:  # fmt: skip
     """Move one agent (row g, claim q of the claims first..last-1). Unless DONE nothing but its path has changed."""
     room = len(fleet.path) // len(fleet.x)
     path, at = fleet.path, g * room
-    if not _extend(b, g, at, room, frame, roads, stage, fleet):
+    if not _extend(b, g, at, room, frame, rails, stage, fleet):
         return NO_ROOM
-    if not _claim_stop_lines(b, g, last - MAX_STOPS, frame, roads, stage, fleet, claims):
+    if not _claim_stop_lines(b, g, last - MAX_STOPS, frame, rails, stage, fleet, claims):
         return NO_ROOM
     count, progress, speed = fleet.path_count[g], fleet.progress[g], claims.speed[q]
-    limit = roads.speed_limit[fleet.route[g, fleet.route_count[g] - 1]]
+    limit = rails.speed_limit[fleet.route[g, fleet.route_count[g] - 1]]
     target = limit if limit > 0.0 else fleet.target[g]
     half_length, half_width = fleet.length[g] / 2.0, fleet.width[g] / 2.0
     line_count = line_after(path, at, count, clamp_progress(path, at, count, progress), work.line)
@@ -242,7 +242,7 @@ def _drop_far_agents(b: int, agents: int, slots: int, ego: np.ndarray, fleet: Fl
 
 @njit(cache=True, nogil=True)
 def step_worlds(
-    worlds: np.ndarray, sample: int, ego: np.ndarray, dt: np.ndarray, roads: Roads, stage: Stage, fleet: Fleet,
+    worlds: np.ndarray, sample: int, ego: np.ndarray, dt: np.ndarray, rails: Rails, stage: Stage, fleet: Fleet,
     claims: Claims, cursor: np.ndarray, forced: np.ndarray, status: np.ndarray,
 ) -> None:  # fmt: skip
     """Move the agents of some worlds from a sample to the next; ego (B, 11) stands where it is at `sample`.
@@ -267,7 +267,7 @@ def step_worlds(
         for a in range(cursor[b], agents):
             if claims.present[first + a]:
                 status[b] = _move(
-                    b, b * agents + a, first + a, first, first + slots, frame, dt[b], roads, stage, fleet, claims, work,
+                    b, b * agents + a, first + a, first, first + slots, frame, dt[b], rails, stage, fleet, claims, work,
                     forced[b],
                 )  # fmt: skip
                 forced[b], cursor[b] = -1, a

@@ -12,23 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import wrap_angle
-from radp.geometry.line_kernels import nearest_on_line, sample_line
-from radp.metrics.drive import map_arrays
-from radp.metrics.lanes import areas_at
-from radp.planners.margins import SPACING, lane_margins
-from radp.road.route import correct_route
-from radp.scenario import Briefing, LightState, RoadMap
-from radp.sim.observation import Observation
+from radp.geometry.areas import areas_at
+from radp.geometry.line_kernels import sample_line
+from radp.road.arrays import LaneGraph, road_arrays
+from radp.road.map_memory import remember
+from radp.road.margins import MARGIN_SPACING, lane_margins
+from radp.road.places import best_lane
+from radp.road.road_map import RoadMap
 
-STEP = 0.5  # m between the samples of a line
-REACH = 15.0  # m beyond the end of a line's first lane in which the ego may be found
+GUIDE_SPACING = 0.5  # m between the samples of a line
+OVERRUN = 15.0  # m beyond the end of a line's first lane in which the ego may be found
 AHEAD = 350.0  # m of line beyond the end of its first lane
 CHANGE_COST = 100.0  # m of detour that a lane change is worth
 BEND_COST = 30.0  # m of detour that a radian of bending to and fro is worth
-MATCH_REACH = 4.0  # m from the ego to a lane's area
 ON_ROUTE_BONUS, MAIN_BONUS = 2.0, 0.75  # m by which such a lane may lie further off and still be matched
-HEADING_METRES = 4.0  # m of offset that a radian of heading error counts for
 LATERAL_ACCEL, YAW_RATE = 2.8, 0.6  # m/s2, rad/s: how fast bends are taken
 GENTLE_BRAKE = 1.2  # m/s2: how early slower stretches are noticed
 
@@ -46,7 +43,7 @@ class RouteLine:
     headings: np.ndarray  # (P,) rad, unwrapped
     limits: np.ndarray  # (P,) speed limit of the lane there, 0 where there is none
     speeds: np.ndarray  # (P,) as the limits, lowered in bends and early before slower stretches; inf without limit
-    light: np.ndarray  # (M,) column of the lane in the scenario's lights, -1 without one
+    light: np.ndarray  # (M,) position of the lane among those with lights, -1 without one
     first_end: float  # arc length at which the first lane ends
     change_to: int  # neighbour lane that the route asks for while on the first lane, -1 when none
     must_change: bool  # whether the first lane leaves the route at its end
@@ -56,30 +53,27 @@ class RouteLine:
 class Verge:
     """What lies beside and under the P samples of a line."""
 
-    margins: np.ndarray  # (3, 2, P) m, see radp.planners.margins
+    margins: np.ndarray  # (3, 2, P) m, see radp.road.margins
     crossing: np.ndarray  # (P,) bool: inside an intersection
 
 
 class RouteGuide:
-    """Lanes to follow in one scenario. Lines are made once for each lane that the ego gets to."""
+    """Lanes to follow along a route. Lines are made once for each lane that the ego gets to."""
 
-    def __init__(self, briefing: Briefing) -> None:
-        self.briefing = briefing
-        self.map = briefing.map
-        self.route = correct_route(self.map, briefing.route, briefing.pose)
-        self.lengths = _lengths(self.map)
-        self._effort = self.lengths + BEND_COST * np.array([_bending(line) for line in self.map.centerlines])
-        self._cost, self._change = _cost_to_go(self.map, self.route, self._effort)
+    def __init__(self, road_map: RoadMap, route: np.ndarray, pose: np.ndarray, light_lanes: np.ndarray) -> None:
+        """route (m,) roadblocks that hang together, pose (3,) at the start, light_lanes (C,) that have lights."""
+        self.map, self.road = road_map, road_arrays(road_map)
+        self.lengths, self._effort = remember(road_map, "efforts", lambda: _efforts(road_map))
+        self._column = {int(lane): i for i, lane in enumerate(light_lanes)}
+        self._cost, self._change = _cost_to_go(self.road.graph, route, self._effort)
         self._bonus = np.where(np.isfinite(self._cost), ON_ROUTE_BONUS, 0.0)
         self._lines: dict[int, RouteLine] = {}
         self._verges: dict[int, Verge] = {}
-        self._margins: dict[int, np.ndarray] = {}
-        self._bonus[self.line(self.lane_at(briefing.pose)).lanes] += MAIN_BONUS
+        self._bonus[self.line(self.lane_at(pose)).lanes] += MAIN_BONUS
 
     def lane_at(self, pose: np.ndarray) -> int:
         """Lane of a rear-axle pose (3,): near, in the same direction, on the route rather than beside it."""
-        lines, bounds = self.map.centerlines, self.map.lane_polygons.bounds
-        return match_lane(pose[0], pose[1], pose[2], lines.values, lines.offsets, bounds, self._bonus)
+        return best_lane(pose[0], pose[1], pose[2], self.road.lanes.bounds, self.road.centre, self._bonus)
 
     def line(self, lane: int) -> RouteLine:
         """The line that starts at the beginning of a lane and follows the route without changing lanes."""
@@ -95,18 +89,14 @@ class RouteGuide:
         return self._verges[first]
 
     def _make_verge(self, line: RouteLine) -> Verge:
-        road = map_arrays(self.map)
-        along = np.arange(len(line.points)) * STEP
+        along = np.arange(len(line.points)) * GUIDE_SPACING
         member = np.maximum(np.searchsorted(line.starts, along, "right") - 1, 0)
         margins = np.empty((3, 2, len(along)))
         for k, lane in enumerate(line.lanes.tolist()):
-            if lane not in self._margins:
-                self._margins[lane] = lane_margins(lane, road)
-            here = member == k
-            place = ((along[here] - line.starts[k]) / SPACING).astype(int)
-            measured = self._margins[lane]
+            here, measured = member == k, lane_margins(self.map, lane)
+            place = ((along[here] - line.starts[k]) / MARGIN_SPACING).astype(int)
             margins[..., here] = measured[..., np.minimum(place, measured.shape[-1] - 1)]
-        return Verge(margins, areas_at(line.points, road.intersections).size > 0)
+        return Verge(margins, areas_at(line.points, self.road.intersections).size > 0)
 
     def _make_line(self, lane: int) -> RouteLine:
         lanes, length = [lane], 0.0
@@ -116,10 +106,9 @@ class RouteGuide:
         points = np.concatenate([self.map.centerlines[i] for i in lanes])
         ends = np.cumsum(self.lengths[lanes])
         starts = np.concatenate(([0.0], ends[:-1]))
-        sampled, headings = sample_line(points, STEP)
-        member = np.searchsorted(ends, np.arange(len(sampled)) * STEP, "right")
+        sampled, headings = sample_line(points, GUIDE_SPACING)
+        member = np.searchsorted(ends, np.arange(len(sampled)) * GUIDE_SPACING, "right")
         limits = np.array([_limit(self.map, i) for i in lanes])[np.minimum(member, len(lanes) - 1)]
-        column = {int(lit): i for i, lit in enumerate(self.briefing.light_lanes)}
         own_way = self._follower(lane)
         return RouteLine(
             lanes=np.array(lanes),
@@ -128,7 +117,7 @@ class RouteGuide:
             headings=headings,
             limits=limits,
             speeds=_comfortable_speeds(headings, limits),
-            light=np.array([column.get(i, -1) for i in lanes]),
+            light=np.array([self._column.get(i, -1) for i in lanes]),
             first_end=float(self.lengths[lane]),
             change_to=int(self._change[lane]),
             must_change=bool(self._change[lane] >= 0 and (own_way < 0 or not np.isfinite(self._cost[own_way]))),
@@ -145,66 +134,38 @@ class RouteGuide:
         return int(after[int(np.argmin([abs(_turn(self.map.centerlines[i])) for i in after]))])
 
 
-def stop_points(line: RouteLine, observation: Observation, world: int) -> tuple[np.ndarray, np.ndarray]:
-    """Arc lengths (K,) of the lights on a line that are red or yellow now, and whether (K,) they are yellow."""
-    lit = line.light >= 0
-    if not lit.any():
-        return np.zeros(0), np.zeros(0, dtype=np.bool_)
-    state = observation.lights(world)[1][line.light[lit]]
-    closed = (state == LightState.RED) | (state == LightState.YELLOW)
-    return line.starts[lit][closed], state[closed] == LightState.YELLOW
+def _efforts(road_map: RoadMap) -> tuple[np.ndarray, np.ndarray]:
+    """(L,) length of each lane, and (L,) effort to drive it [m].
 
-
-@njit(cache=True)
-def match_lane(
-    x: float, y: float, heading: float, points: np.ndarray, offsets: np.ndarray, bounds: np.ndarray, bonus: np.ndarray
-) -> int:
-    """Lane whose centre line fits a pose best: metres off + 4 m for each radian of heading error - bonus (L,) metres.
-
-    Lanes within 4 m of the pose come first, then any lane.
+    Lengths are differences of one running sum over all lanes. They differ from `LaneGraph.length` by rounding alone,
+    but drives that were published stand on these.
     """
-    best, lane = np.inf, -1
-    for attempt in range(2):
-        reach = MATCH_REACH if attempt == 0 else np.inf
-        for i in range(bonus.shape[0]):
-            if x < bounds[i, 0] - reach or y < bounds[i, 1] - reach:
-                continue
-            if x > bounds[i, 2] + reach or y > bounds[i, 3] + reach:
-                continue
-            gap, _, direction = nearest_on_line(x, y, points, offsets[i], offsets[i + 1])
-            error = abs(wrap_angle(direction - heading))
-            cost = gap + HEADING_METRES * error - bonus[i]
-            if gap < reach + 2.0 and cost < best:
-                best, lane = cost, i
-        if lane >= 0:
-            return lane
-    return lane
+    lines = road_map.centerlines
+    total = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(lines.values, axis=0).T))))
+    lengths = total[lines.offsets[1:] - 1] - total[lines.offsets[:-1]]
+    return lengths, lengths + BEND_COST * np.array([_bending(line) for line in lines])
 
 
-def _lengths(road_map: RoadMap) -> np.ndarray:
-    """(L,) length of each centre line [m]."""
-    steps = np.hypot(*np.diff(road_map.centerlines.values, axis=0).T)
-    total = np.concatenate(([0.0], np.cumsum(steps)))
-    offsets = road_map.centerlines.offsets
-    return total[offsets[1:] - 1] - total[offsets[:-1]]
-
-
-def _cost_to_go(road_map: RoadMap, route: tuple[str, ...], effort: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@njit(cache=True, nogil=True)
+def _cost_to_go(graph: LaneGraph, route: np.ndarray, effort: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(L,) effort from a lane's end to the route's end, lane changes counted in; (L,) neighbour to change to, or -1."""
-    cost = np.full(len(road_map), np.inf)
-    change = np.full(len(road_map), -1, dtype=np.int64)
-    blocks = [road_map.lanes_of_roadblock[road_map.roadblocks.index[block]] for block in route]
-    for position in range(len(blocks) - 1, -1, -1):
-        lanes = blocks[position]
-        ahead = set() if position + 1 == len(blocks) else {int(i) for block in blocks[position + 1 :] for i in block}
+    cost, change = np.full(len(effort), np.inf), np.full(len(effort), -1)
+    ahead = np.zeros(len(effort), np.bool_)
+    for position in range(len(route) - 1, -1, -1):
+        lanes = graph.members[graph.member_offsets[route[position]] : graph.member_offsets[route[position] + 1]]
         for lane in lanes:
-            onward = [i for i in road_map.successors[lane] if int(i) in ahead]
-            cost[lane] = min((cost[i] + effort[i] for i in onward), default=0.0 if not ahead else np.inf)
+            least = np.inf if ahead.any() else 0.0
+            for k in range(graph.successor_offsets[lane], graph.successor_offsets[lane + 1]):
+                after = graph.successors[k]
+                if ahead[after]:
+                    least = min(least, cost[after] + effort[after])
+            cost[lane] = least
         for _ in lanes:
             for lane in lanes:
-                for side in (road_map.left_neighbor[lane], road_map.right_neighbor[lane]):
+                for side in graph.neighbors[lane]:
                     if side >= 0 and cost[side] + CHANGE_COST < cost[lane]:
                         cost[lane], change[lane] = cost[side] + CHANGE_COST, side
+        ahead[lanes] = True
     return cost, change
 
 
@@ -232,10 +193,10 @@ def _comfortable_speeds(headings: np.ndarray, limits: np.ndarray) -> np.ndarray:
     """(P,) speeds that keep limit, lateral acceleration and yaw rate, lowered early at a gentle deceleration."""
     window = 4  # samples: bends shorter than a car are kinks of the map
     padded = np.pad(headings, window, mode="edge")
-    bend = np.abs(padded[2 * window :] - padded[: -2 * window]) / (2 * window * STEP)
+    bend = np.abs(padded[2 * window :] - padded[: -2 * window]) / (2 * window * GUIDE_SPACING)
     bend = np.maximum(bend, 1e-4)
     speeds = np.minimum(np.sqrt(LATERAL_ACCEL / bend), YAW_RATE / bend)
     speeds = np.minimum(speeds, np.where(limits > 0.0, limits, np.inf))
     for i in range(len(speeds) - 2, -1, -1):
-        speeds[i] = min(speeds[i], math.sqrt(speeds[i + 1] ** 2 + 2 * GENTLE_BRAKE * STEP))
+        speeds[i] = min(speeds[i], math.sqrt(speeds[i + 1] ** 2 + 2 * GENTLE_BRAKE * GUIDE_SPACING))
     return speeds

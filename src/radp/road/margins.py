@@ -11,11 +11,14 @@ import math
 import numpy as np
 from numba import njit
 
+from radp.geometry.areas import AreaArrays
 from radp.geometry.kernels import wrap_angle
 from radp.geometry.line_kernels import line_pose, nearest_on_line, sample_line
-from radp.metrics.drive import AreaArrays, MapArrays
+from radp.road.arrays import RoadArrays, road_arrays
+from radp.road.map_memory import remember
+from radp.road.road_map import RoadMap
 
-SPACING = 1.0  # m between measured places
+MARGIN_SPACING = 1.0  # m between measured places
 FURTHEST = 6.0  # m to either side
 SLIT = 0.1  # m: gaps between areas that are no gaps of the road
 MOST_CROSSINGS = 64  # of a ray with the border of one area
@@ -23,10 +26,17 @@ OWN, ROAD, SAME_WAY = range(3)  # rows of the margins: the lane, the drivable ar
 RIGHT, LEFT = range(2)
 
 
-def lane_margins(lane: int, road: MapArrays) -> np.ndarray:
-    """(3, 2, Q): metres to the right and left in which OWN, ROAD and SAME_WAY hold, in the middle of each metre."""
-    line = road.line_points[road.line_offsets[lane] : road.line_offsets[lane + 1]]
-    points, headings = sample_line(line, SPACING)
+def lane_margins(road_map: RoadMap, lane: int) -> np.ndarray:
+    """(3, 2, Q): metres to the right and left in which OWN, ROAD and SAME_WAY hold, in the middle of each metre.
+
+    Measured once for each lane of a map.
+    """
+    return remember(road_map, ("margins", lane), lambda: _margins(road_arrays(road_map), lane))
+
+
+def _margins(road: RoadArrays, lane: int) -> np.ndarray:
+    lines = road.centre
+    points, headings = sample_line(lines.points[lines.offsets[lane] : lines.offsets[lane + 1], :2], MARGIN_SPACING)
     places = max(1, len(points) - 1)
     margins = np.full((3, 2, places), FURTHEST)
     _measure(points, headings, lane, road, margins)
@@ -34,12 +44,12 @@ def lane_margins(lane: int, road: MapArrays) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _measure(points: np.ndarray, headings: np.ndarray, lane: int, road: MapArrays, margins: np.ndarray) -> None:
-    lanes, crossings, drivable = road.lanes, road.intersections, road.drivable
+def _measure(points: np.ndarray, headings: np.ndarray, lane: int, road: RoadArrays, margins: np.ndarray) -> None:
+    lanes, crossings, drivable, lines = road.lanes, road.intersections, road.drivable, road.centre
     room = lanes.bounds.shape[0] + crossings.bounds.shape[0] + drivable.bounds.shape[0]
     spans, found = np.empty((MOST_CROSSINGS * (1 + room), 2)), np.empty(MOST_CROSSINGS)
     for i in range(margins.shape[2]):
-        x, y, heading = line_pose((i + 0.5) * SPACING, points, headings, SPACING)
+        x, y, heading = line_pose((i + 0.5) * MARGIN_SPACING, points, headings, MARGIN_SPACING)
         for side in range(2):
             sign = 1.0 if side == LEFT else -1.0
             dx, dy = -sign * math.sin(heading), sign * math.cos(heading)
@@ -50,11 +60,11 @@ def _measure(points: np.ndarray, headings: np.ndarray, lane: int, road: MapArray
                 more = _spans(x, y, dx, dy, j, lanes.points, lanes.ring_offsets, lanes.offsets, found, spans[count:])
                 if j == lane:
                     margins[OWN, side, i] = _reach(spans[count : count + more])
-                elif more and not road.is_connector[j]:
+                elif more and not road.graph.is_connector[j]:
                     near = spans[count, 0]
                     at = 0.5 * (near + spans[count, 1])
                     _, _, direction = nearest_on_line(
-                        x + at * dx, y + at * dy, road.line_points, road.line_offsets[j], road.line_offsets[j + 1]
+                        x + at * dx, y + at * dy, lines.points, lines.offsets[j], lines.offsets[j + 1]
                     )
                     if abs(wrap_angle(direction - heading)) > 0.5 * math.pi:
                         margins[SAME_WAY, side, i] = min(margins[SAME_WAY, side, i], near)

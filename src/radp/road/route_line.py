@@ -1,4 +1,4 @@
-"""The route of a Scene as one line in driving order, from the ego on: a switch for small models."""
+"""The route as one line in driving order, from a pose on, with the fewest lane changes."""
 
 from __future__ import annotations
 
@@ -7,56 +7,39 @@ import math
 import numpy as np
 from numba import njit
 
-from radp.geometry.kernels import point_segment_distance, project_on_line
-from radp.road.lane_graph import LaneGraph, lane_line, project_on_lane, straight_on
-from radp.road.lane_lines import LANE_POINTS
-from radp.scene.lanes import Lights, light_column, write_points
+from radp.geometry.kernels import project_on_line
+from radp.road.arrays import LaneGraph, LineArrays
+from radp.road.lane_lines import lane_line, project_on_lane, straight_on
+from radp.road.places import start_on_route
 
 MOST_STRIPS = 64  # lanes that the line may run through
-AGAINST = 1e6  # m: what a lane that runs against the ego counts as farther away
 
 
 @njit(cache=True, nogil=True)
-def write_route_line(
-    graph: LaneGraph,
-    route: np.ndarray,
-    pose: np.ndarray,
-    lights: Lights,
-    spacing: float,
-    pieces: int,
-    out: np.ndarray,
-    out_limit: np.ndarray,
-    out_has_limit: np.ndarray,
-) -> None:
-    """Write the first `pieces` rows of out (R, 20, 12), out_limit and out_has_limit (R, 1), points `spacing` m apart.
+def route_line(
+    graph: LaneGraph, lines: LineArrays, route: np.ndarray, pose: np.ndarray, spacing: float, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n <= count, 6) centre, left, right every `spacing` metres from a pose (3,) on, and the lane (n,) of each point.
 
-    The line follows the lanes of the route (m,) with the fewest lane changes and goes straight on where the route ends,
-    so that its length does not tell where the drive ends; points beyond the map are missing.
+    The line follows the lanes of the route (m,), with the fewest lane changes, and goes straight on where the route
+    ends, so that its length does not tell where the drive ends; points beyond the map are missing.
     """
-    pieces = min(pieces, len(out))
-    # One point more than the rows hold gives the last of them its step.
-    entry, exit_ = _strips(graph, route, pose, spacing * LANE_POINTS * pieces)
-    line, lanes = _sample(graph, entry, exit_, pose, spacing, LANE_POINTS * pieces + 1)
-    rows = np.zeros((len(line), out.shape[2]), out.dtype)
-    write_points(line, pose, rows)
-    for k in range(min(len(line), pieces * LANE_POINTS)):
-        piece, point = k // LANE_POINTS, k % LANE_POINTS
-        out[piece, point] = rows[k]
-        out[piece, point, light_column(lanes[k], lights)] = 1.0
-        if point == 0:
-            out_limit[piece, 0], out_has_limit[piece, 0] = graph.speed_limit[lanes[k]], graph.has_speed_limit[lanes[k]]
+    entry, exit_ = _strips(graph, lines, route, pose, spacing * (count - 1))
+    return _sample(lines, entry, exit_, pose, spacing, count)
 
 
 @njit(cache=True, nogil=True)
-def _strips(graph: LaneGraph, route: np.ndarray, pose: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
+def _strips(
+    graph: LaneGraph, lines: LineArrays, route: np.ndarray, pose: np.ndarray, length: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The strips to drive from the ego on: entry and exit lane of each (they differ where the lane is changed)."""
     entry, exit_, count = np.empty(MOST_STRIPS, np.int64), np.empty(MOST_STRIPS, np.int64), 0
-    start, lane = _start(graph, route, pose)
+    start, lane = start_on_route(pose, route, graph, lines)
     if start < 0:
         return entry[:0], exit_[:0]
     end = min(len(route), start + MOST_STRIPS)
     cost, linked, place = _lane_changes(graph, route, start, end)
-    driven = -project_on_lane(graph, lane, pose)
+    driven = -project_on_lane(lines, lane, pose)
     for i in range(start, end):
         way = (np.inf, -1, -1)
         if linked[i]:
@@ -68,31 +51,13 @@ def _strips(graph: LaneGraph, route: np.ndarray, pose: np.ndarray, length: float
         if lane < 0 or driven > length:
             break
     while count < MOST_STRIPS and driven <= length:
-        lane = straight_on(graph, exit_[count - 1])
+        lane = straight_on(graph, lines, exit_[count - 1])
         if lane < 0:
             break
         entry[count], exit_[count] = lane, lane
         driven += graph.length[lane]
         count += 1
     return entry[:count], exit_[:count]
-
-
-@njit(cache=True, nogil=True)
-def _start(graph: LaneGraph, route: np.ndarray, pose: np.ndarray) -> tuple[int, int]:
-    """(position in the route, lane) nearest to the ego, lanes that run its way preferred; (-1, -1) without lanes."""
-    position, best_lane, best = -1, -1, np.inf
-    c, s = math.cos(pose[2]), math.sin(pose[2])
-    for i in range(len(route)):
-        for m in range(graph.member_offsets[route[i]], graph.member_offsets[route[i] + 1]):
-            line = lane_line(graph, graph.members[m])
-            for p in range(len(line) - 1):
-                ax, ay, bx, by = line[p, 0], line[p, 1], line[p + 1, 0], line[p + 1, 1]
-                gap = point_segment_distance(pose[0], pose[1], ax, ay, bx, by)
-                if (bx - ax) * c + (by - ay) * s <= 0.0:
-                    gap += AGAINST
-                if gap < best:
-                    position, best_lane, best = i, graph.members[m], gap
-    return position, best_lane
 
 
 @njit(cache=True, nogil=True)
@@ -141,12 +106,12 @@ def _way_on(
 
 
 @njit(cache=True, nogil=True)
-def _strip_line(graph: LaneGraph, entry: int, exit_: int) -> np.ndarray:
+def _strip_line(lines: LineArrays, entry: int, exit_: int) -> np.ndarray:
     """(n, 6) points along a strip; where the lane is changed, the line crosses over from begin to end."""
-    line = lane_line(graph, entry)
+    line = lane_line(lines, entry)
     if entry == exit_:
         return line
-    other, crossed = lane_line(graph, exit_), np.empty(line.shape)
+    other, crossed = lane_line(lines, exit_), np.empty(line.shape)
     for p in range(len(line)):
         w = p / (len(line) - 1)
         q = min(int(w * (len(other) - 1)), len(other) - 2)
@@ -157,13 +122,13 @@ def _strip_line(graph: LaneGraph, entry: int, exit_: int) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _sample(
-    graph: LaneGraph, entry: np.ndarray, exit_: np.ndarray, pose: np.ndarray, spacing: float, count: int
+    lines: LineArrays, entry: np.ndarray, exit_: np.ndarray, pose: np.ndarray, spacing: float, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n <= count, 6) centre, left, right every `spacing` metres from the ego on, and the lane (n,) of each point."""
     line, lanes, found = np.empty((count, 6)), np.empty(count, np.int64), 0
     target = 0.0  # arc length of the next point, counted from the begin of the strip
     for k in range(len(entry)):
-        strip = _strip_line(graph, entry[k], exit_[k])
+        strip = _strip_line(lines, entry[k], exit_[k])
         if k == 0:
             target = project_on_line(pose[0], pose[1], strip, 0, len(strip))
         passed, p = 0.0, 0

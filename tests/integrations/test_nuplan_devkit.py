@@ -16,7 +16,7 @@ import pytest
 from radp.integrations import nuplan_devkit
 from radp.integrations.nuplan_devkit import world_poses
 from radp.integrations.nuplan_map import road_around
-from radp.integrations.nuplan_world import World
+from radp.integrations.nuplan_world import DriveMemory
 from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
 from radp.scenario import Ego, Scenario
@@ -39,10 +39,10 @@ def planner_type(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     stand_ins.forget()
 
 
-def world_of(scenario: Scenario, **options: Any) -> World:
+def world_of(scenario: Scenario, **options: Any) -> DriveMemory:
     start = stand_ins.initialization(scenario)
     layers, point = stand_ins.SemanticMapLayer, stand_ins.Point2D
-    return World(start.map_api, start.route_roadblock_ids, start.mission_goal, layers, point, **options)
+    return DriveMemory(start.map_api, start.route_roadblock_ids, start.mission_goal, layers, point, **options)
 
 
 def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

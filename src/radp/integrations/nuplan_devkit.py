@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from radp.attribution.online import ExplainedPlanner, calibration_of
-from radp.integrations.nuplan_world import World
+from radp.integrations.nuplan_world import DriveMemory
 from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
 from radp.sim.controller import trajectories_from_plan
@@ -90,7 +90,7 @@ def planner_class() -> type:
             self._planner = ExplainedPlanner(own, calibration_of(own, planner)) if pressures is not None else own
             self._log = None if pressures is None else Path(pressures)
             self._seed, self._radius = seed, radius
-            self._world: World | None = None
+            self._memory: DriveMemory | None = None
 
         def name(self) -> str:
             return f"radp_{self._planner.name}"
@@ -100,16 +100,16 @@ def planner_class() -> type:
 
         def initialize(self, initialization: Any) -> None:
             """Take map, route and goal of a new drive."""
-            self._world = World(
+            self._memory = DriveMemory(
                 initialization.map_api, initialization.route_roadblock_ids, initialization.mission_goal,
                 devkit.SemanticMapLayer, devkit.Point2D, self._seed, self._radius,
             )  # fmt: skip
 
         def compute_planner_trajectory(self, current_input: Any) -> Any:
             """A trajectory of 8 s from now."""
-            if self._world is None:
+            if self._memory is None:
                 raise RuntimeError("initialize comes before compute_planner_trajectory")
-            observation, new = self._world.observe(current_input)
+            observation, new = self._memory.observe(current_input)
             if new is not None:
                 start_planner(self._planner, (new,))
             plan = self._planner.plan(observation)

@@ -65,7 +65,7 @@ def _get(api: Any, name: str, layer: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Piece:
+class DevkitLane:
     """A lane or connector, each property read once (the devkit looks it up in tables every time)."""
 
     id: str
@@ -77,31 +77,33 @@ class Piece:
     stops: tuple[tuple[str, shapely.Geometry], ...] = ()
 
 
-def _pieces(lanes: Iterable[Any], are_connectors: bool) -> list[Piece]:
+def _known_lanes(lanes: Iterable[Any], are_connectors: bool) -> list[DevkitLane]:
     """Those that the map knows fully; the devkit raises where a row is missing."""
-    pieces = []
+    known = []
     for lane in lanes:
         try:
-            pieces.append(_piece(lane, are_connectors))
+            known.append(_read_lane(lane, are_connectors))
         except FAULTS:
             continue
-    return pieces
+    return known
 
 
-def _piece(lane: Any, is_connector: bool) -> Piece:
+def _read_lane(lane: Any, is_connector: bool) -> DevkitLane:
     lines = (lane.baseline_path.linestring, lane.left_boundary.linestring, lane.right_boundary.linestring)
     shapes, limit = (lane.polygon, *lines), lane.speed_limit_mps
     name, group = str(lane.id), str(lane.get_roadblock_id())
     if not is_connector:
         index = lane.index
-        return Piece(name, group, limit, shapes, float(index() if callable(index) else index))
+        return DevkitLane(name, group, limit, shapes, float(index() if callable(index) else index))
     ends = (_first_id(lane.incoming_edges), _first_id(lane.outgoing_edges))
-    return Piece(name, group, limit, shapes, ends=ends, stops=tuple((str(s.id), s.polygon) for s in lane.stop_lines))
+    return DevkitLane(
+        name, group, limit, shapes, ends=ends, stops=tuple((str(s.id), s.polygon) for s in lane.stop_lines)
+    )
 
 
 def _layers(layers: Any, found: dict[Any, dict[str, Any]]) -> dict[str, Layer]:
-    lanes = _pieces(found[layers.LANE].values(), False)
-    joins = _pieces(found[layers.LANE_CONNECTOR].values(), True)
+    lanes = _known_lanes(found[layers.LANE].values(), False)
+    joins = _known_lanes(found[layers.LANE_CONNECTOR].values(), True)
     both = [("l", piece) for piece in lanes] + [("c", piece) for piece in joins]
     borders = [(f"{k}{p.id}{side}", p.shapes[part]) for k, p in both for side, part in (("left", 2), ("right", 3))]
     stops = {name: polygon for piece in joins for name, polygon in piece.stops}

@@ -28,7 +28,7 @@ class Sighting:
     seen: Any
 
 
-class World:
+class DriveMemory:
     """The memory of one drive in the devkit."""
 
     def __init__(

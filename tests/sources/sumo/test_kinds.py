@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radp.sources.sumo.kinds import CHANGE_LEAD, KINDS, Drive, find_kinds, tags
+from radp.sources.sumo.kinds import CHANGE_LEAD, KINDS, EgoSeries, find_kinds, tags
 from radp.sources.sumo.surroundings import Surroundings
 
 N = 60
 
 
-def quiet_drive(**changes: np.ndarray) -> Drive:
+def quiet_drive(**changes: np.ndarray) -> EgoSeries:
     """5 m/s on lane 0, nobody around."""
     zeros, none = np.zeros(N), np.zeros(N, dtype=bool)
     around = Surroundings(np.full(N, np.inf), zeros, zeros, zeros, zeros, zeros, np.full(N, np.inf))
-    drive = Drive(np.full(N, 5.0), zeros, zeros, np.zeros(N, dtype=int), np.full(N, ""), none, none, none, around)
+    drive = EgoSeries(np.full(N, 5.0), zeros, zeros, np.zeros(N, dtype=int), np.full(N, ""), none, none, none, around)
     return replace(drive, **changes)
 
 

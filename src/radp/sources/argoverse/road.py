@@ -10,12 +10,12 @@ import numpy as np
 from radp.geometry.lines import resample
 from radp.sources.convert import SourceError
 from radp.sources.log_files import read_json, reading
-from radp.sources.roads import LaneDraft, Road, RoadDraft, build_road, clean_line, clean_ring
+from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
 
 CENTER_SPACING = 1.0  # m
 
 
-def read_road(path: Path) -> Road:
+def read_road(path: Path) -> BuiltRoad:
     """The road map of a log_map_archive_*.json; lane segments for bicycles and those without a border are left out."""
     data, name = read_json(path), path.name
     if not isinstance(data.get("lane_segments"), dict):

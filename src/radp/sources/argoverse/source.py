@@ -23,7 +23,7 @@ from radp.sources.argoverse.road import read_road
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
 from radp.sources.log_files import find_logs, reading
 from radp.sources.motion import at_center, differentiate
-from radp.sources.roads import Road
+from radp.sources.roads import BuiltRoad
 
 POSES = "city_SE3_egovehicle.feather"
 EGO = "AV"
@@ -61,7 +61,7 @@ def read_table(reader: Callable[[Path], pa.Table], path: Path, columns: tuple[st
     return {column: table[column].to_numpy() for column in columns}
 
 
-def find_map(folders: tuple[Path, ...]) -> Road:
+def find_map(folders: tuple[Path, ...]) -> BuiltRoad:
     maps = [file for folder in folders for file in sorted(folder.glob("log_map_archive_*.json"))]
     if not maps:
         raise SourceError(f"{folders[0]}: log_map_archive_*.json is missing")
@@ -149,7 +149,7 @@ def read_forecasting(path: Path) -> Recording:
 
 
 def _recording(
-    token: str, source: str, road: Road, time_us: np.ndarray, tracks: Tracks, rebuilt: tuple[str, ...]
+    token: str, source: str, road: BuiltRoad, time_us: np.ndarray, tracks: Tracks, rebuilt: tuple[str, ...]
 ) -> Recording:
     words: dict[str, Any] = {REBUILT: (*road.rebuilt, *rebuilt, "route"), UNKNOWN: (*road.unknown, "traffic lights")}
     return Recording(

@@ -36,15 +36,15 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Frames:
+class LogFrames:
     """F frames: tokens (F,), time_us (F,) int64 of the lidar, ego (F, 11)."""
 
     tokens: list[bytes]
     time_us: np.ndarray
     ego: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Frames:
-        return Frames([self.tokens[i] for i in rows], self.time_us[rows], self.ego[rows])
+    def take(self, rows: np.ndarray) -> LogFrames:
+        return LogFrames([self.tokens[i] for i in rows], self.time_us[rows], self.ego[rows])
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class LogDb:
             raise SourceError(f"{self.path}: lidar_pc holds a token that is no blob or a time that is no integer")
         return [Pick(token.hex(), kind or UNTAGGED, time_us, self.path, city) for token, time_us, _, kind in found]
 
-    def frames(self, first_us: int, last_us: int) -> Frames:
+    def frames(self, first_us: int, last_us: int) -> LogFrames:
         """All frames between two times, both included. The time of the ego is that of the lidar."""
         query = (
             "SELECT f.token, f.timestamp, e.x, e.y, e.qw, e.qx, e.qy, e.qz, e.vx, e.vy, "
@@ -129,7 +129,7 @@ class LogDb:
         ego[:, [Ego.X, Ego.Y]] = values[:, :2]
         ego[:, Ego.HEADING] = yaw_of(values[:, 2:6])
         ego[:, [Ego.VX, Ego.VY, Ego.AX, Ego.AY]] = np.nan_to_num(values[:, 6:])
-        return Frames([row[0] for row in found], np.array([row[1] for row in found], dtype=np.int64), ego)
+        return LogFrames([row[0] for row in found], np.array([row[1] for row in found], dtype=np.int64), ego)
 
     def boxes(self, frames: Sequence[bytes]) -> Boxes:
         """The boxes of some frames; static objects have no velocity."""

@@ -28,7 +28,7 @@ SHUFFLE_SEED = 0
 
 
 @dataclass(frozen=True)
-class Selection:
+class LogSelection:
     """Chosen scenarios, logs that cannot be read with the reason, and tokens of the filter that no log offers."""
 
     picks: list[Pick]
@@ -42,7 +42,7 @@ def find_logs(folder: Path) -> list[Path]:
     return [folder] if folder.is_file() else sorted(path for path in folder.rglob("*.db") if path.is_file())
 
 
-def select(folder: Path, wanted: ScenarioFilter) -> Selection:
+def select(folder: Path, wanted: ScenarioFilter) -> LogSelection:
     """The scenarios of all logs in `folder` that the filter lets through."""
     broken: dict[Path, str] = {}
     offered: list[Pick] = []
@@ -56,7 +56,7 @@ def select(folder: Path, wanted: ScenarioFilter) -> Selection:
     picks = apply_rules(offered, wanted, broken)
     there = {pick.token for pick in offered}
     missing = tuple(token for token in wanted.scenario_tokens or () if token not in there)
-    return Selection(picks, broken, missing, len(logs))
+    return LogSelection(picks, broken, missing, len(logs))
 
 
 def offers_of(log: LogDb, wanted: ScenarioFilter) -> list[Pick]:

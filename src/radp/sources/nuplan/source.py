@@ -12,7 +12,7 @@ from radp.sources.convert import Options, Refused, SourceError
 from radp.sources.nuplan.filter import ScenarioFilter, read_filter
 from radp.sources.nuplan.log_db import LogDb, Pick
 from radp.sources.nuplan.scenario import read_scenario
-from radp.sources.nuplan.select import Selection, find_logs, select
+from radp.sources.nuplan.select import LogSelection, find_logs, select
 
 DEFAULT_FILTER = ScenarioFilter(scenario_types=(
     "starting_left_turn", "starting_right_turn", "starting_straight_traffic_light_intersection_traversal",
@@ -63,7 +63,7 @@ class NuPlan:
                     yield Refused(pick.token, str(error))
 
 
-def items_of(chosen: Selection, db: Path, maps: Path, source: Path | None = None) -> list[LogItem]:
+def items_of(chosen: LogSelection, db: Path, maps: Path, source: Path | None = None) -> list[LogItem]:
     """Logs with scenarios in the order of their names, then those that are broken, then what the filter misses."""
     picks: dict[Path, list[Pick]] = {}
     for pick in chosen.picks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from radp.sources.nuplan.log_db import UNTAGGED, Frames, LogDb, Pick
+from radp.sources.nuplan.log_db import UNTAGGED, LogDb, LogFrames, Pick
 
 STRIDE = 2  # frames of the log per frame of a scenario
 HISTORY = 20  # frames of a scenario before its start
@@ -19,13 +19,13 @@ def window_of(pick: Pick) -> tuple[int, int]:
     return pick.time_us + offset, pick.time_us + offset + length
 
 
-def drive_frames(log: LogDb, pick: Pick) -> Frames:
+def drive_frames(log: LogDb, pick: Pick) -> LogFrames:
     """The frames from the start to the end of the drive."""
     found = log.frames(*window_of(pick))
     return found.take(np.arange(0, len(found.tokens), STRIDE))
 
 
-def frames_with_history(log: LogDb, pick: Pick) -> tuple[Frames, int]:
+def frames_with_history(log: LogDb, pick: Pick) -> tuple[LogFrames, int]:
     """The frames of the drive behind up to 20 frames of history, and the number of the latter."""
     first, last = window_of(pick)
     found = log.frames(first - BEFORE_US, last)

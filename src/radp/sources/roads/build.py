@@ -23,7 +23,7 @@ SMOOTH = 0.05  # m of detail that is given up in rebuilt areas
 
 
 @dataclass(frozen=True)
-class Road:
+class BuiltRoad:
     """A road map, and the words for what was rebuilt and what stays unknown."""
 
     map: RoadMap
@@ -31,7 +31,7 @@ class Road:
     unknown: tuple[str, ...]
 
 
-def build_road(draft: RoadDraft) -> Road:
+def build_road(draft: RoadDraft) -> BuiltRoad:
     """Lay out all lanes of a draft. ValueError without any lane."""
     lanes = draft.lanes
     if not lanes:
@@ -75,7 +75,7 @@ def build_road(draft: RoadDraft) -> Road:
         crosswalks=_areas("crosswalk", draft.crosswalks),
         name=draft.name,
     )
-    return Road(road_map, tuple(rebuilt), tuple(unknown))
+    return BuiltRoad(road_map, tuple(rebuilt), tuple(unknown))
 
 
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -14,7 +14,7 @@ from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
 from radp.sources.log_files import find_logs, reading
 from radp.sources.motion import MOST_COORDINATE, at_center
-from radp.sources.roads import Road, build_road
+from radp.sources.roads import BuiltRoad, build_road
 from radp.sources.scenarionet.road import read_draft
 from radp.sources.scenarionet.unpickle import load_plain
 
@@ -133,7 +133,7 @@ def _sizes(values: dict[str, Any]) -> np.ndarray:
     return np.concatenate([_column(values[name]) for name in ("length", "width", "height")], axis=1)
 
 
-def read_lights(states: dict[str, Any], road: Road, frames: int) -> TrafficLights:
+def read_lights(states: dict[str, Any], road: BuiltRoad, frames: int) -> TrafficLights:
     """Lights of lanes that the map has; moments in which a light was not seen are UNKNOWN."""
     known = {}
     for key, row in states.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from radp.sources.sumo.demand import Traffic
+from radp.sources.sumo.demand import TrafficRates
 from radp.sources.sumo.plain import PlainNet
 
 
@@ -14,4 +14,4 @@ class Blueprint:
 
     net: PlainNet
     options: tuple[str, ...] = ()
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: TrafficRates = field(default_factory=TrafficRates)

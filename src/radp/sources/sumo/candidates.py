@@ -12,8 +12,8 @@ import torch
 from radp.geometry.boxes import box_corners, make_boxes
 from radp.geometry.frames import pose_frame, shift_forward
 from radp.scenario import PACIFICA, Box, Ego
-from radp.sources.sumo.kinds import INSTANT, Drive, find_kinds, tags
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.kinds import INSTANT, EgoSeries, find_kinds, tags
+from radp.sources.sumo.road import SumoRoad
 from radp.sources.sumo.surroundings import look_around
 from radp.sources.sumo.traffic_log import TrafficLog
 
@@ -65,7 +65,9 @@ def ego_logs(log: TrafficLog) -> dict[int, EgoLog]:
     return {i: EgoLog(i, log.first(i), motion.ego_states()) for i, motion in rows.items()}
 
 
-def find_candidates(log: TrafficLog, road: Road, egos: dict[int, EgoLog], rng: np.random.Generator) -> list[Candidate]:
+def find_candidates(
+    log: TrafficLog, road: SumoRoad, egos: dict[int, EgoLog], rng: np.random.Generator
+) -> list[Candidate]:
     """All tags of all egos whose window lies inside their track."""
     found = []
     for ego in egos.values():
@@ -76,7 +78,7 @@ def find_candidates(log: TrafficLog, road: Road, egos: dict[int, EgoLog], rng: n
     return found
 
 
-def _drive(ego: EgoLog, log: TrafficLog, road: Road) -> Drive:
+def _drive(ego: EgoLog, log: TrafficLog, road: SumoRoad) -> EgoSeries:
     span = slice(ego.first, ego.first + len(ego.states))
     lane = log.lane[ego.row, span]
     ways = [road.connector(i) for i in range(len(road.map))]
@@ -85,7 +87,7 @@ def _drive(ego: EgoLog, log: TrafficLog, road: Road) -> Drive:
     previous = np.concatenate([lane[:1], lane[:-1]])
     known = (lane >= 0) & (previous >= 0)
     beside = (road.map.left_neighbor[previous] == lane) | (road.map.right_neighbor[previous] == lane)
-    return Drive(
+    return EgoSeries(
         speed=ego.states[:, Ego.VX],
         accel=ego.states[:, Ego.AX],
         lateral=ego.states[:, Ego.AY],
@@ -98,7 +100,7 @@ def _drive(ego: EgoLog, log: TrafficLog, road: Road) -> Drive:
     )
 
 
-def _in_kerb_area(ego: EgoLog, log: TrafficLog, road: Road) -> np.ndarray:
+def _in_kerb_area(ego: EgoLog, log: TrafficLog, road: SumoRoad) -> np.ndarray:
     """(n,) bool: the ego's centre is in a pickup area in which another vehicle stands."""
     inside = np.zeros(len(ego.states), dtype=bool)
     span = slice(ego.first, ego.first + len(ego.states))

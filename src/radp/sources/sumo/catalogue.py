@@ -12,9 +12,9 @@ import numpy as np
 
 from radp.sources.sumo import junctions, networks
 from radp.sources.sumo.blueprint import Blueprint
-from radp.sources.sumo.demand import Traffic
+from radp.sources.sumo.demand import TrafficRates
 from radp.sources.sumo.programs import SumoError
-from radp.sources.sumo.road import Road, read_road
+from radp.sources.sumo.road import SumoRoad, read_road
 from radp.sources.sumo.soundness import broken_connectors, unsound
 
 REPAIRS = 3
@@ -47,8 +47,8 @@ class Network:
 
     kind: str
     file: Path
-    road: Road
-    traffic: Traffic
+    road: SumoRoad
+    traffic: TrafficRates
 
 
 def generator_for(*path: object) -> np.random.Generator:
@@ -72,7 +72,7 @@ def build_network(kind: str, name: str, folder: Path, *path: object) -> Network:
     raise SumoError(f"no sound {kind} network in {ATTEMPTS} attempts: {reason}")
 
 
-def _build(blueprint: Blueprint, name: str, folder: Path) -> tuple[Path, Road]:
+def _build(blueprint: Blueprint, name: str, folder: Path) -> tuple[Path, SumoRoad]:
     """Build; turns that no car could follow are forbidden, and the network built again."""
     for _ in range(REPAIRS):
         file = blueprint.net.build(folder, "network", blueprint.options)

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from radp.sources.sumo.passing import DOUBLE_PARKED
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 from radp.sources.sumo.vehicles import CATEGORIES, PEOPLE, SPECIAL, VehicleType, draw_types
 
 
 @dataclass(frozen=True)
-class Traffic:
+class TrafficRates:
     """How much of everything a network gets; rates per second."""
 
     per_lane: float = 0.05  # vehicles per entering lane
@@ -38,8 +38,8 @@ class Demand:
 class _Writer:
     """Everything that the parts of a demand have in common; `rows` are (time, element), `chosen` id -> type."""
 
-    road: Road
-    traffic: Traffic
+    road: SumoRoad
+    traffic: TrafficRates
     seconds: float
     types: dict[str, VehicleType]
     rng: np.random.Generator
@@ -71,7 +71,9 @@ class _Writer:
         return str(self.rng.choice(ends)) if ends else None
 
 
-def write_demand(road: Road, traffic: Traffic, seconds: float, rng: np.random.Generator, folder: Path) -> Demand:
+def write_demand(
+    road: SumoRoad, traffic: TrafficRates, seconds: float, rng: np.random.Generator, folder: Path
+) -> Demand:
     """Write the route file of a run that lasts `seconds`."""
     types = draw_types(rng, SPECIAL)
     writer = _Writer(road, traffic, seconds, {t.name: t for t in types}, rng)

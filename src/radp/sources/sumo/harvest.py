@@ -13,11 +13,11 @@ from radp.scenario import Scenario
 from radp.sources.sumo.candidates import Candidate, EgoLog, ego_logs, find_candidates
 from radp.sources.sumo.catalogue import CATALOGUE, Network, build_network, generator_for
 from radp.sources.sumo.demand import write_demand
-from radp.sources.sumo.hazards import Stage
+from radp.sources.sumo.hazards import HazardDirector
 from radp.sources.sumo.kinds import KINDS
 from radp.sources.sumo.passing import Passing
 from radp.sources.sumo.recording import record
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 from radp.sources.sumo.traffic_log import TrafficLog, traffic_log
 from radp.sources.sumo.windows import Window, cut, defect, make_scenario
 
@@ -77,13 +77,13 @@ def _run(network: Network, order: Order, folder: Path) -> TrafficLog:
     road = network.road
     demand = write_demand(road, network.traffic, order.seconds, generator_for(*path, "demand"), folder)
     seed = int(generator_for(*path, "sumo").integers(1, 2**31 - 1))
-    directors = (Stage(road, generator_for(*path, "hazards")), Passing(road))
+    directors = (HazardDirector(road, generator_for(*path, "hazards")), Passing(road))
     recording = record(network.file, demand.file, road, order.seconds, seed, directors)
     return traffic_log(recording, demand, road, generator_for(*path, "parked"))
 
 
 def choose(
-    candidates: list[Candidate], egos: dict[int, EgoLog], log: TrafficLog, road: Road, order: Order
+    candidates: list[Candidate], egos: dict[int, EgoLog], log: TrafficLog, road: SumoRoad, order: Order
 ) -> tuple[list[Window], Counter[str]]:
     """Pick windows kind by kind, the rarest kind first, one of each kind per round, until enough or none is left."""
     rng = generator_for(order.seed, order.split, order.index, "choice")
@@ -119,7 +119,7 @@ def _queues(
 
 
 def _next_window(
-    queue: list[Window], used: dict[int, list[int]], egos: dict[int, EgoLog], log: TrafficLog, road: Road,
+    queue: list[Window], used: dict[int, list[int]], egos: dict[int, EgoLog], log: TrafficLog, road: SumoRoad,
     order: Order, defects: Counter[str],
 ) -> Window | None:  # fmt: skip
     """The next window without a defect whose ego is free; None when the queue is empty."""

@@ -11,7 +11,7 @@ import numpy as np
 from radp.scenario import Box, LightState
 from radp.sources.sumo.programs import sumo_module
 from radp.sources.sumo.recording import STEP, Act, Trace
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 
 if TYPE_CHECKING:
     from radp.sources.sumo.traffic_log import TrafficLog
@@ -63,10 +63,10 @@ CONFLICT_FRAMES = 30
 
 
 @dataclass
-class Stage:
+class HazardDirector:
     """Makes cars brake hard, cut in or break down: on average one act every `every` seconds."""
 
-    road: Road
+    road: SumoRoad
     rng: np.random.Generator
     every: float = 6.0
     acts: list[Act] = field(default_factory=list)
@@ -151,7 +151,7 @@ class Stage:
         return self._note("stalled_vehicle", actor, frame, seconds + 8.0)
 
 
-def name_hazards(staged: tuple[Act, ...], log: TrafficLog, road: Road) -> tuple[Act, ...]:
+def name_hazards(staged: tuple[Act, ...], log: TrafficLog, road: SumoRoad) -> tuple[Act, ...]:
     """Hazards as the log shows them: staged acts that took effect, red lights run, right of way ignored, jaywalkers."""
     acts = [act for act in staged if _took_effect(act, log)]
     acts += [*_red_runs(log, road), *_ignored(log, road), *_jaywalks(log)]
@@ -168,7 +168,7 @@ def _took_effect(act: Act, log: TrafficLog) -> bool:
     return bool((np.hypot(*log.state[row, span, Box.VX :].T) < 3.0).any())
 
 
-def _entries(log: TrafficLog, road: Road) -> Iterator[tuple[int, int, int]]:
+def _entries(log: TrafficLog, road: SumoRoad) -> Iterator[tuple[int, int, int]]:
     """(row, frame, connector) of every vehicle's first frame on a connector."""
     lane = log.lane
     rows, frames = np.nonzero(
@@ -178,14 +178,14 @@ def _entries(log: TrafficLog, road: Road) -> Iterator[tuple[int, int, int]]:
         yield row, frame, int(lane[row, frame])
 
 
-def _red_runs(log: TrafficLog, road: Road) -> Iterator[Act]:
+def _red_runs(log: TrafficLog, road: SumoRoad) -> Iterator[Act]:
     column = {light.connector: i for i, light in enumerate(road.lights)}
     for row, frame, connector in _entries(log, road):
         if connector in column and log.lights[frame - 1, column[connector]] == LightState.RED:
             yield Act("red_light_runner", log.ids[row], frame - 20, frame + 40)
 
 
-def _ignored(log: TrafficLog, road: Road) -> Iterator[Act]:
+def _ignored(log: TrafficLog, road: SumoRoad) -> Iterator[Act]:
     """A driver without manners enters where it has to yield, and somebody from another side is close."""
     for row, frame, connector in _entries(log, road):
         way = road.connector(connector)

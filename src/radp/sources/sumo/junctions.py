@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from radp.sources.sumo.blueprint import Blueprint
-from radp.sources.sumo.demand import Traffic
+from radp.sources.sumo.demand import TrafficRates
 from radp.sources.sumo.plain import LANE_WIDTH, PlainNet, sine_warp
 from radp.sources.sumo.streets import Arm, cross_all, join, two_way
 
@@ -51,7 +51,7 @@ def four_way(rng: np.random.Generator, protected: bool) -> Blueprint:
     _bend(net, rng)
     cycle = ("--tls.cycle.time", str(int(rng.choice([60, 70, 80, 90]))))
     options = (*(PROTECTED if protected else PERMISSIVE), *cycle, *_radius(rng.uniform(9, 11)))
-    return Blueprint(net, options, Traffic(per_lane=rng.uniform(0.05, 0.09), persons=0.014))
+    return Blueprint(net, options, TrafficRates(per_lane=rng.uniform(0.05, 0.09), persons=0.014))
 
 
 def corridor(rng: np.random.Generator) -> Blueprint:
@@ -77,7 +77,7 @@ def corridor(rng: np.random.Generator) -> Blueprint:
         cross_all(net, node, arms[node])
     _bend(net, rng)
     light = PROTECTED if rng.random() < 0.5 else ()
-    return Blueprint(net, (*light, *_radius(10)), Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.012))
+    return Blueprint(net, (*light, *_radius(10)), TrafficRates(per_lane=rng.uniform(0.04, 0.07), persons=0.012))
 
 
 def priority_t(rng: np.random.Generator) -> Blueprint:
@@ -104,7 +104,7 @@ def priority_t(rng: np.random.Generator) -> Blueprint:
         join(net, arms[node], left_lane=False)
         net.crossing(node, [arms[node][-1].leaving, arms[node][-1].arriving])
     _bend(net, rng)
-    return Blueprint(net, _radius(10), Traffic(per_lane=rng.uniform(0.07, 0.11), persons=0.014))
+    return Blueprint(net, _radius(10), TrafficRates(per_lane=rng.uniform(0.07, 0.11), persons=0.014))
 
 
 def all_way_stop(rng: np.random.Generator) -> Blueprint:
@@ -119,7 +119,7 @@ def all_way_stop(rng: np.random.Generator) -> Blueprint:
     join(net, arms)
     cross_all(net, "c", arms)
     _bend(net, rng)
-    return Blueprint(net, _radius(9.5), Traffic(per_lane=rng.uniform(0.06, 0.1), persons=0.018))
+    return Blueprint(net, _radius(9.5), TrafficRates(per_lane=rng.uniform(0.06, 0.1), persons=0.018))
 
 
 def roundabout(rng: np.random.Generator) -> Blueprint:
@@ -155,7 +155,7 @@ def roundabout(rng: np.random.Generator) -> Blueprint:
         for start, end in ((before, between), (between, after), (f"in{i}", after), (before, f"out{i}")):
             net.connect(start, end, [(0, 0)])
     net.roundabout([name for name, _ in places], ring)
-    return Blueprint(net, _radius(4), Traffic(per_lane=rng.uniform(0.09, 0.13), persons=0.0))
+    return Blueprint(net, _radius(4), TrafficRates(per_lane=rng.uniform(0.09, 0.13), persons=0.0))
 
 
 def _flare(angle: float, part: float, radius: float, far: float) -> np.ndarray:
@@ -213,7 +213,7 @@ def on_ramp(rng: np.random.Generator) -> Blueprint:
     net.node("ow", (-520, 14))
     net.edge("opposite", "oe", "ow", lanes, speed, sidewalk=False)
     _bend(net, rng)
-    return Blueprint(net, _radius(4), Traffic(per_lane=rng.uniform(0.16, 0.24), persons=0.0))
+    return Blueprint(net, _radius(4), TrafficRates(per_lane=rng.uniform(0.16, 0.24), persons=0.0))
 
 
 def lane_drop(rng: np.random.Generator) -> Blueprint:
@@ -237,7 +237,7 @@ def lane_drop(rng: np.random.Generator) -> Blueprint:
     join(net, arms)
     cross_all(net, "c", arms)
     _bend(net, rng)
-    return Blueprint(net, (*PROTECTED, *_radius(10)), Traffic(per_lane=rng.uniform(0.09, 0.13), persons=0.012))
+    return Blueprint(net, (*PROTECTED, *_radius(10)), TrafficRates(per_lane=rng.uniform(0.09, 0.13), persons=0.012))
 
 
 def narrow_street(rng: np.random.Generator) -> Blueprint:
@@ -264,4 +264,4 @@ def narrow_street(rng: np.random.Generator) -> Blueprint:
         join(net, arms[node])
         cross_all(net, node, arms[node])
     _bend(net, rng)
-    return Blueprint(net, _radius(8), Traffic(per_lane=rng.uniform(0.03, 0.045), persons=0.012, double_parked=0.7))
+    return Blueprint(net, _radius(8), TrafficRates(per_lane=rng.uniform(0.03, 0.045), persons=0.012, double_parked=0.7))

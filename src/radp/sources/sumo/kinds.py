@@ -36,7 +36,7 @@ INSTANT = frozenset(KINDS[:3]) | {"changing_lane"}  # the tag is the first frame
 
 
 @dataclass(frozen=True)
-class Drive:
+class EgoSeries:
     """One ego over n frames: speed, accelerations [SI], lane index, and what its connector is like."""
 
     speed: np.ndarray
@@ -50,7 +50,7 @@ class Drive:
     around: Surroundings
 
 
-def find_kinds(drive: Drive) -> dict[str, np.ndarray]:
+def find_kinds(drive: EgoSeries) -> dict[str, np.ndarray]:
     """Kind -> mask (n,)."""
     around, v, a = drive.around, drive.speed, drive.accel
     entered = np.concatenate([[False], drive.lane[1:] != drive.lane[:-1]])

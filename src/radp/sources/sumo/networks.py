@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from radp.sources.sumo.blueprint import Blueprint
-from radp.sources.sumo.demand import Traffic
+from radp.sources.sumo.demand import TrafficRates
 from radp.sources.sumo.plain import PlainNet, sine_warp
 from radp.sources.sumo.programs import run_program
 
@@ -29,7 +29,7 @@ def grid_net(rng: np.random.Generator, folder: Path) -> Blueprint:
         f"--grid.y-length {y:.1f} --grid.attach-length 320 -j traffic_light --turn-lanes 1 --turn-lanes.length 75 "
         f"-L 2 --random-lanenumber --default.speed {rng.choice([11.11, 13.89])}"
     )
-    return _finish(rng, folder, options, Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.009))
+    return _finish(rng, folder, options, TrafficRates(per_lane=rng.uniform(0.04, 0.07), persons=0.009))
 
 
 def spider_net(rng: np.random.Generator, folder: Path) -> Blueprint:
@@ -39,7 +39,7 @@ def spider_net(rng: np.random.Generator, folder: Path) -> Blueprint:
         f"--spider.space-radius {rng.uniform(120, 150):.1f} --spider.attach-length 300 -L 2 "
         f"--tls.guess --tls.guess.threshold 40 --default.speed {rng.choice([11.11, 13.89])}"
     )
-    return _finish(rng, folder, options, Traffic(per_lane=rng.uniform(0.04, 0.06), persons=0.009))
+    return _finish(rng, folder, options, TrafficRates(per_lane=rng.uniform(0.04, 0.06), persons=0.009))
 
 
 def random_net(rng: np.random.Generator, folder: Path) -> Blueprint:
@@ -49,10 +49,10 @@ def random_net(rng: np.random.Generator, folder: Path) -> Blueprint:
         f"--rand.min-angle 55 -L 3 --random-lanenumber --tls.guess --tls.guess.threshold 45 "
         f"--default.speed {rng.choice([11.11, 13.89])}"
     )
-    return _finish(rng, folder, options, Traffic(per_lane=rng.uniform(0.04, 0.07), persons=0.009))
+    return _finish(rng, folder, options, TrafficRates(per_lane=rng.uniform(0.04, 0.07), persons=0.009))
 
 
-def _finish(rng: np.random.Generator, folder: Path, options: str, traffic: Traffic) -> Blueprint:
+def _finish(rng: np.random.Generator, folder: Path, options: str, traffic: TrafficRates) -> Blueprint:
     net = generate_plain(rng, folder, options.split())
     net.bend(sine_warp(rng, rng.uniform(10, 18), rng.uniform(300, 480)))
     return Blueprint(net, ("--default.junctions.radius", "10"), traffic)

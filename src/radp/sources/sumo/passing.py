@@ -7,7 +7,7 @@ from typing import Any
 
 from radp.sources.sumo.programs import sumo_module
 from radp.sources.sumo.recording import Act, Trace
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 
 LOOK_AHEAD = 45.0  # [m] before a van where drivers begin to steer round it
 CLEARANCE = 0.75  # [m] between the van and who passes
@@ -19,7 +19,7 @@ DOUBLE_PARKED = "double."  # ids of vans in the second row begin with this
 class Passing:
     """Asks everybody who comes up to a van in the second row to move to the left of it."""
 
-    road: Road
+    road: SumoRoad
     acts: list[Act] = field(default_factory=list)
     _vans: dict[str, list[tuple[float, float]]] | None = None  # lane -> front position and left edge of each van [m]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from radp.scenario import LightState
 from radp.sources.sumo.programs import sumo_module
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 
 STEP = 0.1  # [s]
 OPTIONS = (
@@ -51,7 +51,7 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Recording:
+class NetworkRecording:
     """T frames of a whole network."""
 
     frames: int
@@ -70,8 +70,8 @@ class Director(Protocol):
 
 
 def record(
-    net_file: Path, route_file: Path, road: Road, seconds: float, seed: int, directors: Sequence[Director]
-) -> Recording:
+    net_file: Path, route_file: Path, road: SumoRoad, seconds: float, seed: int, directors: Sequence[Director]
+) -> NetworkRecording:
     """Simulate `seconds` from an empty network and record all of it."""
     sim = sumo_module("libsumo")
     sim.start(["sumo", "-n", str(net_file), "-r", str(route_file), *OPTIONS, "--seed", str(seed)])
@@ -93,7 +93,9 @@ def record(
                 director.step(frame, vehicles)
     finally:
         sim.close()
-    return Recording(frames, vehicles, people, lights, tuple(act for director in directors for act in director.acts))
+    return NetworkRecording(
+        frames, vehicles, people, lights, tuple(act for director in directors for act in director.acts)
+    )
 
 
 def _note_vehicles(sim: Any, frame: int, traces: dict[str, Trace]) -> None:

@@ -35,7 +35,7 @@ class Light:
 
 
 @dataclass(frozen=True)
-class Road:
+class SumoRoad:
     """A `RoadMap` of L lanes and the names behind it."""
 
     map: RoadMap
@@ -137,7 +137,7 @@ class Road:
         return union
 
 
-def read_road(net_file: Path, name: str) -> Road:
+def read_road(net_file: Path, name: str) -> SumoRoad:
     """Read a network and lay out its map."""
     net = sumo_module("sumolib.net").readNet(
         str(net_file), withInternal=True, withPrograms=True, withPedestrianConnections=True
@@ -152,7 +152,7 @@ def read_road(net_file: Path, name: str) -> Road:
     kerb = [lane for lane in beside if lane.allows("taxi")]
     parking = [lane for lane in beside if not lane.getPermissions()]
     first = len(road_map) - len(connectors)
-    return Road(
+    return SumoRoad(
         map=road_map,
         connectors=tuple(connectors),
         lights=tuple(Light(first + i, c.tls, c.link) for i, c in enumerate(connectors) if c.tls),

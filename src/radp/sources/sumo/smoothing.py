@@ -26,7 +26,7 @@ REAR_OVERHANG = 0.21  # share of a car's length behind its rear axle
 
 
 @dataclass(frozen=True)
-class Motion:
+class SmoothDrive:
     """A smooth drive of T frames: a path sampled every PATH_STEP metres and the bumper's place on it over time.
 
     points (P, 2), heading (P,) unwrapped; s (T,) arc length of the front bumper from the path's first point.
@@ -77,8 +77,8 @@ class Motion:
         )
 
 
-def smooth_drive(front: np.ndarray, angle: np.ndarray) -> Motion:
-    """front (T, 2) bumper points, angle (T,) headings from SUMO -> Motion."""
+def smooth_drive(front: np.ndarray, angle: np.ndarray) -> SmoothDrive:
+    """front (T, 2) bumper points, angle (T,) headings from SUMO -> SmoothDrive."""
     moved = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(front, axis=0).T))])
     path, reached = _resampled_path(front, angle, moved)
     speed = np.gradient(moved, STEP) if len(moved) > 1 else np.zeros(1)
@@ -90,7 +90,7 @@ def smooth_drive(front: np.ndarray, angle: np.ndarray) -> Motion:
     heading = np.unwrap(np.arctan2(direction[:, 1], direction[:, 0]))
     heading = gaussian_filter1d(heading, HEADING_SIGMA / PATH_STEP, mode="nearest")
     progress = np.interp(reached, np.arange(len(path)) * PATH_STEP, along)
-    return Motion(points_even, heading, _smooth_progress(progress))
+    return SmoothDrive(points_even, heading, _smooth_progress(progress))
 
 
 def _resampled_path(front: np.ndarray, angle: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 
 from radp.geometry.lines import headings, largest_curvature
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 
 SHORTEST_LANE = 3.0  # [m]
 LARGEST_KINK = np.radians(10)  # between a lane and its connector
@@ -14,7 +14,7 @@ SMALLEST_RADIUS = 3.5  # [m] of a connector
 LARGEST_OVERLAP = 0.5  # [m^2] of two lanes
 
 
-def unsound(road: Road) -> str:
+def unsound(road: SumoRoad) -> str:
     """Why a network is not used, by the first rule it breaks; empty when it is fine."""
     if not road.fringe_in or not road.fringe_out:
         return "traffic cannot enter or leave"
@@ -27,12 +27,12 @@ def unsound(road: Road) -> str:
     return _overlapping_lanes(road)
 
 
-def broken_connectors(road: Road) -> list[int]:
+def broken_connectors(road: SumoRoad) -> list[int]:
     """Places in the map of connectors that no car could follow."""
     return [i for i in range(road.first_connector, len(road.map)) if _is_broken(road, i)]
 
 
-def _is_broken(road: Road, connector: int) -> bool:
+def _is_broken(road: SumoRoad, connector: int) -> bool:
     lines = road.map.centerlines
     if largest_curvature(lines[connector], 2.0) > 1 / SMALLEST_RADIUS:
         return True
@@ -43,7 +43,7 @@ def _is_broken(road: Road, connector: int) -> bool:
     return bool((np.abs((kinks + np.pi) % (2 * np.pi) - np.pi) > LARGEST_KINK).any())
 
 
-def _overlapping_lanes(road: Road) -> str:
+def _overlapping_lanes(road: SumoRoad) -> str:
     """A point must lie in one lane only, or no metric can say where it is."""
     shapes = [shapely.Polygon(road.map.lane_polygons[i][0]) for i in range(road.first_connector)]
     for i, shape in enumerate(shapes):

@@ -15,9 +15,9 @@ from radp.geometry.lines import arc_length, headings, point_at, resample
 from radp.scenario import Box, ObjectType
 from radp.sources.sumo.demand import Demand
 from radp.sources.sumo.hazards import JAY, name_hazards
-from radp.sources.sumo.recording import Act, Recording, Trace
-from radp.sources.sumo.road import Road
-from radp.sources.sumo.smoothing import STEP, Motion, smooth_chord, smooth_drive, wrap
+from radp.sources.sumo.recording import Act, NetworkRecording, Trace
+from radp.sources.sumo.road import SumoRoad
+from radp.sources.sumo.smoothing import STEP, SmoothDrive, smooth_chord, smooth_drive, wrap
 from radp.sources.sumo.vehicles import EGO_CATEGORIES, PERSON_SIZE
 
 LONG = 7.0  # [m] longer vehicles keep SUMO's chord pose
@@ -39,7 +39,7 @@ class TrafficLog:
     lane: np.ndarray  # (A, T) index of the lane of the front bumper in the map, -1 where none
     crossing: np.ndarray  # (A, T) uint8: a person on a crosswalk (1) or on a crossing that no map shows (2)
     manners: tuple[str, ...]  # name of the vehicle type, '' for others
-    motion: dict[int, Motion]  # road users that may serve as ego
+    motion: dict[int, SmoothDrive]  # road users that may serve as ego
     route: dict[int, tuple[str, ...]]  # their trips: edges
     lights: np.ndarray  # (T, C) uint8
     acts: tuple[Act, ...]
@@ -57,7 +57,7 @@ class TrafficLog:
         return int(np.argmax(self.valid[i]))
 
 
-def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random.Generator) -> TrafficLog:
+def traffic_log(recording: NetworkRecording, demand: Demand, road: SumoRoad, rng: np.random.Generator) -> TrafficLog:
     """Smooth everything; put parked cars on the parking strips."""
     vehicles = sorted(recording.vehicles)
     walks = dict(sorted(walk for name, trace in recording.people.items() for walk in _walks(name, trace)))
@@ -67,7 +67,7 @@ def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random
     state, valid = np.zeros((total, frames, len(Box))), np.zeros((total, frames), dtype=bool)
     lane, crossing = np.full((total, frames), -1, dtype=np.int32), np.zeros((total, frames), dtype=np.uint8)
     marks = dict.fromkeys(road.map.crosswalks.ids, CROSSWALK) | dict.fromkeys(road.jaywalks, JAY)
-    motion: dict[int, Motion] = {}
+    motion: dict[int, SmoothDrive] = {}
     kinds = [demand.types[name] for name in vehicles]
     for i, name in enumerate(vehicles):
         trace = recording.vehicles[name]
@@ -104,7 +104,7 @@ def traffic_log(recording: Recording, demand: Demand, road: Road, rng: np.random
     return replace(log, acts=name_hazards(recording.acts, log, road))
 
 
-def _vehicle_states(trace: Trace, length: float) -> tuple[np.ndarray, Motion | None]:
+def _vehicle_states(trace: Trace, length: float) -> tuple[np.ndarray, SmoothDrive | None]:
     columns = trace.columns()
     front, angle = columns[:, :2], columns[:, 2]
     if length > LONG or len(columns) < 3:
@@ -138,7 +138,7 @@ def _person_states(trace: Trace) -> np.ndarray:
     return np.concatenate([place, wrap(heading)[:, None], velocity], axis=1)
 
 
-def _parked_cars(road: Road, rng: np.random.Generator) -> list[tuple[np.ndarray, tuple[float, ...]]]:
+def _parked_cars(road: SumoRoad, rng: np.random.Generator) -> list[tuple[np.ndarray, tuple[float, ...]]]:
     """Pose (3,) and size of cars standing along the parking strips, with gaps."""
     cars = []
     for line in road.parking_lines:

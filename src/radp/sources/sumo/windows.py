@@ -15,7 +15,7 @@ from radp.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, Tr
 from radp.sources.sumo.candidates import DRIVE, HISTORY, Candidate, EgoLog
 from radp.sources.sumo.hazards import concerns
 from radp.sources.sumo.recording import Act
-from radp.sources.sumo.road import Road
+from radp.sources.sumo.road import SumoRoad
 from radp.sources.sumo.smoothing import STEP
 from radp.sources.sumo.surroundings import first_overlap
 from radp.sources.sumo.traffic_log import TrafficLog
@@ -73,7 +73,7 @@ def _matters(act: Act, frames: slice, states: np.ndarray, log: TrafficLog, ego: 
     return bool((log.valid[row, span] & concerns(act.kind, log.state[row, span], states[mine, :3])).any())
 
 
-def defect(window: Window, log: TrafficLog, road: Road) -> str:
+def defect(window: Window, log: TrafficLog, road: SumoRoad) -> str:
     """Why a window is no good, by the first rule it breaks; empty when it is fine."""
     candidate, states = window.candidate, window.states
     drive = states[HISTORY:]
@@ -112,7 +112,7 @@ def _motion_defect(drive: np.ndarray, hazard: bool) -> str:
     return ""
 
 
-def _route_defect(window: Window, log: TrafficLog, road: Road) -> str:
+def _route_defect(window: Window, log: TrafficLog, road: SumoRoad) -> str:
     """The trip must go on well beyond the window; every light on its way must turn green at some time."""
     edges = trip(window, log, road)
     if not edges:
@@ -150,7 +150,7 @@ def _first_lane(window: Window, log: TrafficLog) -> int:
     return int(log.lane[window.candidate.ego, window.frames.start + HISTORY])
 
 
-def trip(window: Window, log: TrafficLog, road: Road) -> tuple[str, ...]:
+def trip(window: Window, log: TrafficLog, road: SumoRoad) -> tuple[str, ...]:
     """Edges from where the ego is when the window opens to the end of its trip."""
     route = log.route[window.candidate.ego]
     lane = int(log.lane[window.candidate.ego, window.frames.start])
@@ -161,7 +161,7 @@ def trip(window: Window, log: TrafficLog, road: Road) -> tuple[str, ...]:
     return route[route.index(edge) :] if edge in route else ()
 
 
-def make_scenario(window: Window, log: TrafficLog, road: Road, source: str) -> Scenario:
+def make_scenario(window: Window, log: TrafficLog, road: SumoRoad, source: str) -> Scenario:
     """The window as a scenario, every value on a decimal grid."""
     edges = trip(window, log, road)
     frames = window.frames
@@ -204,7 +204,7 @@ def _tracks(window: Window, log: TrafficLog) -> Tracks:
     return Tracks(tuple(log.ids[r] for r in rows), log.type[rows], log.size[rows], kept, valid[rows])
 
 
-def _goal(road: Road, edge: str) -> np.ndarray:
+def _goal(road: SumoRoad, edge: str) -> np.ndarray:
     """Pose 10 m before the end of the trip, on the right-most lane of its last edge."""
     lane = int(np.flatnonzero(road.map.roadblock == road.map.roadblocks.index[edge])[0])
     line = road.map.centerlines[lane]

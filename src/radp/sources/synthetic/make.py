@@ -24,7 +24,7 @@ from radp.sources.synthetic.road import (
     shift_left,
     turn_block,
 )
-from radp.sources.synthetic.traffic import DT, Chain, Traffic, chain_poses, drive_traffic, light_lanes, make_chain
+from radp.sources.synthetic.traffic import DT, Chain, MadeTraffic, chain_poses, drive_traffic, light_lanes, make_chain
 
 WARM_UP = 60  # frames driven before the log begins, so that the traffic has settled
 GREEN, YELLOW, ALL_RED = 6.0, 1.5, 1.5  # seconds
@@ -101,7 +101,7 @@ def _ego_way(road: RoadMap, turn: str, lane: int) -> list[int]:
     return lanes
 
 
-def _place(road: RoadMap, turn: str, count: int, random: np.random.Generator) -> Traffic:
+def _place(road: RoadMap, turn: str, count: int, random: np.random.Generator) -> MadeTraffic:
     """The ego on the bent arm on its way to the crossing, and `count` vehicles around the crossing.
 
     Vehicles prefer lanes towards the crossing, where they stay near the ego; only one starts on the ego's own way
@@ -132,7 +132,7 @@ def _place(road: RoadMap, turn: str, count: int, random: np.random.Generator) ->
     length = np.where(length > 0, length, random.uniform(4.0, 5.2, len(chains)))
     size = np.stack((length, random.uniform(1.8, 2.1, len(chains)), np.full(len(chains), 1.6)), 1)
     size[0] = PACIFICA.length, PACIFICA.width, PACIFICA.height
-    return Traffic(chains, np.array(progress), random.uniform(1.0, 5.0, len(chains)), size)
+    return MadeTraffic(chains, np.array(progress), random.uniform(1.0, 5.0, len(chains)), size)
 
 
 def _lights(road: RoadMap, frames: int, green_at: float) -> np.ndarray:
@@ -159,7 +159,7 @@ def _ego_log(chain: Chain, progress: np.ndarray, speed: np.ndarray) -> np.ndarra
     return log
 
 
-def _vehicle_tracks(traffic: Traffic, poses: list[np.ndarray], progress: np.ndarray, speed: np.ndarray) -> Tracks:
+def _vehicle_tracks(traffic: MadeTraffic, poses: list[np.ndarray], progress: np.ndarray, speed: np.ndarray) -> Tracks:
     """The vehicles but the ego; they are gone when they reach the end of their way."""
     count, frames = progress.shape
     ends = np.array([chain.length for chain in traffic.chains[1:]])

@@ -39,7 +39,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Traffic:
+class MadeTraffic:
     """V vehicles, the ego first: their ways, first progress (V,), first speed (V,), size (V, 3)."""
 
     chains: list[Chain]
@@ -106,7 +106,9 @@ def _allowed_speed(road: RoadMap, chain: Chain) -> np.ndarray:
     return limit
 
 
-def drive_traffic(road: RoadMap, traffic: Traffic, lights: np.ndarray, frames: int) -> tuple[np.ndarray, np.ndarray]:
+def drive_traffic(
+    road: RoadMap, traffic: MadeTraffic, lights: np.ndarray, frames: int
+) -> tuple[np.ndarray, np.ndarray]:
     """lights (T, C) LightState -> progress and speed (V, T) of all vehicles."""
     ways, half = _ways(road, traffic.chains), traffic.size[:, 0] / 2
     rows, s, v = np.arange(len(half)), traffic.progress.copy(), traffic.speed.copy()

@@ -17,7 +17,7 @@ from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
 from radp.sources.log_files import find_logs, read_json, reading
-from radp.sources.roads import LaneDraft, Road, RoadDraft, build_road, clean_line, clean_ring
+from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
 
 START = 10  # the frame that Waymo calls current
 BIKE_LANE = 3  # map_element_id
@@ -98,7 +98,7 @@ def read_tracks(objects: list[dict[str, Any]]) -> Tracks:
     )
 
 
-def read_road(roads: list[dict[str, Any]], lights: dict[str, Any], name: str) -> Road:
+def read_road(roads: list[dict[str, Any]], lights: dict[str, Any], name: str) -> BuiltRoad:
     """The road map; features without a usable geometry are passed over."""
     draft = RoadDraft(name.split(".")[0])
     into = {
@@ -122,7 +122,7 @@ def read_road(roads: list[dict[str, Any]], lights: dict[str, Any], name: str) ->
     return build_road(draft)
 
 
-def read_lights(states: dict[str, Any], road: Road, frames: int) -> TrafficLights:
+def read_lights(states: dict[str, Any], road: BuiltRoad, frames: int) -> TrafficLights:
     """Lights of lanes that the map has."""
     known = {str(lane): rows for lane, rows in states.items() if str(lane) in road.map.lane_index}
     if not known:

@@ -14,7 +14,7 @@ from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, Refused, SourceError
 from radp.sources.log_files import find_logs, read_bytes, reading
-from radp.sources.roads import LaneDraft, Road, RoadDraft, build_road, clean_line, clean_ring
+from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
 from radp.sources.waymo.wire import Message, double, doubles, fields, integer, integers, messages, records, single
 
 TYPES = {1: ObjectType.VEHICLE, 2: ObjectType.PEDESTRIAN, 3: ObjectType.BICYCLE}
@@ -125,7 +125,7 @@ def _lane(name: str, center: np.ndarray, lane: Message) -> LaneDraft:
     )
 
 
-def read_lights(states: list[list[Message]], road: Road, frames: int) -> TrafficLights:
+def read_lights(states: list[list[Message]], road: BuiltRoad, frames: int) -> TrafficLights:
     """Lights of lanes that the map has; moments in which a light was not seen are UNKNOWN."""
     index = road.map.lane_index
     seen = {str(integer(light, 1)): None for moment in states for light in moment}

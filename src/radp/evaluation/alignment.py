@@ -20,7 +20,7 @@ SHUFFLES = 20  # permutations averaged into the shuffled control of each scenari
 
 
 @dataclass(frozen=True)
-class Rows:
+class EndpointRows:
     """What one source says about one endpoint in each of N scenarios, (N,) each; NaN where not eligible."""
 
     rho: np.ndarray  # temporal Spearman
@@ -30,7 +30,7 @@ class Rows:
     lift: np.ndarray
 
 
-STATISTICS = tuple(field.name for field in fields(Rows))
+STATISTICS = tuple(field.name for field in fields(EndpointRows))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _macro(
     return macro_estimate(centre, drawn, int(known.sum()), len({log for log, k in zip(logs, known) if k}))
 
 
-def measure(score: np.ndarray, risk: np.ndarray, endpoint: Endpoint, seed: int = 0) -> Rows:
+def measure(score: np.ndarray, risk: np.ndarray, endpoint: Endpoint, seed: int = 0) -> EndpointRows:
     """score and risk (N, T), NaN where a frame does not count."""
     valid = ~np.isnan(risk) & ~np.isnan(score)
     risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0)
@@ -130,7 +130,7 @@ def measure(score: np.ndarray, risk: np.ndarray, endpoint: Endpoint, seed: int =
     score_ranks, risk_ranks = ranks(score, valid), ranks(risk, valid)
     auprc = average_precision(score, event, valid)
     rate = event.sum(1) / np.maximum(valid.sum(1), 1)
-    return Rows(
+    return EndpointRows(
         rho=_enough(correlation(score_ranks, risk_ranks, valid), valid),
         shuffled=_enough(shuffled_correlation(score_ranks, risk_ranks, valid, seed), valid),
         auprc=auprc,

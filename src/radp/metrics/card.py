@@ -19,7 +19,7 @@ from radp.scenario import ObjectType
 
 
 @dataclass(frozen=True)
-class Moment:
+class WorstMoment:
     """The worst moment of a metric. margin > 0: that far from the bound; < 0: that far beyond it; None: unlimited."""
 
     frame: int
@@ -95,7 +95,7 @@ def _gain(score: ScenarioScore, name: str) -> float:
     return aggregate({**score.metrics, name: Metric(1.0)}) - score.score
 
 
-def moments_of(score: ScenarioScore, name: str) -> Iterator[Moment]:
+def moments_of(score: ScenarioScore, name: str) -> Iterator[WorstMoment]:
     """The moments that decided a metric, or came nearest to it; nothing where there is nothing to tell."""
     if score.details is None or not score.metrics[name].valid:
         return iter(())
@@ -106,18 +106,18 @@ def _time(details: Details, frame: int) -> float:
     return round(float(details.time_us[frame] - details.time_us[0]) * 1e-6, 6)
 
 
-def _at(details: Details, frame: int, margin: float | None, unit: str, what: str, **object_of: str) -> Moment:
-    return Moment(int(frame), _time(details, frame), margin, unit, what, **object_of)
+def _at(details: Details, frame: int, margin: float | None, unit: str, what: str, **object_of: str) -> WorstMoment:
+    return WorstMoment(int(frame), _time(details, frame), margin, unit, what, **object_of)
 
 
-def _collisions(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _collisions(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     for c in score.collisions:
         if c.at_fault:
             what = f"{c.type.name.lower().replace('_', ' ')} collision at {details.speed[c.frame]:.2f} m/s"
             yield _at(details, c.frame, -c.delta_v, "m/s delta v", what, track=c.track, object=c.object.name)
 
 
-def _drivable(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _drivable(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     outside = details.drivable.outside
     if outside.any():
         worst = int(outside.argmax())
@@ -128,26 +128,26 @@ def _drivable(score: ScenarioScore, details: Details) -> Iterator[Moment]:
         yield _at(details, worst, margin, "m", what)
 
 
-def _making_progress(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _making_progress(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     ratio = score.metrics["ego_progress_along_expert_route"].value
     what = f"{ratio:.3f} of the expert's way, {MAKING_PROGRESS} needed"
     yield _at(details, len(details.time_us) - 1, ratio - MAKING_PROGRESS, "ratio", what)
 
 
-def _direction(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _direction(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     worst = int(details.direction.series.argmin())
     backwards = abs(float(details.direction.series[worst]))
     what = f"{backwards:.2f} m against the lane within 1 s" if backwards > 0.0 else "never against the lane"
     yield _at(details, worst, COMPLIANT - backwards, "m", what)
 
 
-def _progress(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _progress(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     mine, theirs = details.progress.ego_total, details.progress.expert_total
     what = f"{mine:.1f} m along the route, the expert {theirs:.1f} m"
     yield _at(details, len(details.time_us) - 1, mine - theirs, "m", what)
 
 
-def _ttc(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _ttc(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     worst = int(details.ttc.ttc.argmin())
     value, agent = float(details.ttc.ttc[worst]), int(details.ttc.agent[worst])
     if not np.isfinite(value):
@@ -158,7 +158,7 @@ def _ttc(score: ScenarioScore, details: Details) -> Iterator[Moment]:
     yield _at(details, worst, value - LEAST, "s", what, **met)
 
 
-def _speed_limit(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _speed_limit(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     limit = details.speed_limit.limit
     if not limit.any():
         return
@@ -169,7 +169,7 @@ def _speed_limit(score: ScenarioScore, details: Details) -> Iterator[Moment]:
     yield _at(details, worst, float(margin[worst]), "m/s", what + (f", {over} samples too fast" if over else ""))
 
 
-def _comfort(score: ScenarioScore, details: Details) -> Iterator[Moment]:
+def _comfort(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
     """Every bound that was broken, or the one that was nearest (as a share of its bound)."""
     found = []
     for name, (low, high) in BOUNDS.items():

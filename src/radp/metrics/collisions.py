@@ -34,7 +34,7 @@ STOPPED_EGO, STOPPED_TRACK, ACTIVE_REAR, ACTIVE_FRONT, ACTIVE_LATERAL = (int(kin
 
 
 @dataclass(frozen=True)
-class Collision:
+class Contact:
     """First contact with one object."""
 
     frame: int
@@ -52,7 +52,7 @@ class CollisionResult:
     """metric, the list in order of time, and per object (A,) the first frame of contact (-1 = none) and the verdict."""
 
     metric: Metric
-    collisions: tuple[Collision, ...]
+    collisions: tuple[Contact, ...]
     first_frame: np.ndarray
     at_fault: np.ndarray
 
@@ -67,7 +67,7 @@ def collisions(drive: Drive, connected: np.ndarray, ids: tuple[str, ...], types:
         frame, kind = int(first_frame[a]), CollisionType(kinds[a])
         at_fault[a] = kind in (STOPPED_TRACK, ACTIVE_FRONT) or (kind == ACTIVE_LATERAL and not connected[frame])
         time, met = int(drive.time_us[frame]), ObjectType(types[a])
-        listed.append(Collision(frame, time, int(a), ids[a], met, kind, bool(at_fault[a]), float(delta_v[a])))
+        listed.append(Contact(frame, time, int(a), ids[a], met, kind, bool(at_fault[a]), float(delta_v[a])))
     counts = dict.fromkeys(ALLOWED, 0)
     for collision in listed:
         counts[object_group(collision.object)] += collision.at_fault

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from radp.geometry.areas import Rows
-from radp.metrics.collisions import Collision, CollisionResult, collisions
+from radp.metrics.collisions import CollisionResult, Contact, collisions
 from radp.metrics.comfort import ComfortResult, comfort
 from radp.metrics.drivable_area import DrivableResult, drivable_area
 from radp.metrics.drive import Drive, box_centers, read_drive
@@ -73,7 +73,7 @@ class ScenarioScore:
     failure: str | None = None
 
     @property
-    def collisions(self) -> tuple[Collision, ...]:
+    def collisions(self) -> tuple[Contact, ...]:
         """First contacts in order of time."""
         return self.details.collisions.collisions if self.details else ()
 

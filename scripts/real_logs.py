@@ -21,6 +21,7 @@ import numpy as np
 import tyro
 
 from radp.evaluation.planners import Row, compare, footnote, table
+from radp.evaluation.settings import Comparison
 from radp.report.draw import draw_scenario
 from radp.road.arrays import road_arrays
 from radp.road.match import match_lanes
@@ -107,7 +108,8 @@ def drive_and_write(
     """The text with a table behind it, which grows with every planner that is driven."""
     rows: list[Row] = []
     for split, mode, planner in product(splits, modes, planners):
-        rows += compare([planner], [str(work / split)], [mode], work / "drives", workers=workers)
+        wanted = Comparison(planners=(planner,), splits=(str(work / split),), agents=(mode,))
+        rows += compare(wanted, work / "drives", workers)
         page.write_text("\n".join([*text, *scores(rows, base)]) + "\n")
     return [*text, *scores(rows, base)]
 

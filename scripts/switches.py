@@ -20,6 +20,7 @@ import torch
 import tyro
 
 from radp.evaluation.planners import COLUMNS, Row, compare
+from radp.evaluation.settings import Comparison
 from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.planners.diffusion import scene_config
 from radp.runs.folder import RunFolder
@@ -93,7 +94,8 @@ def main(
     loop = LoopConfig(steps=steps, batch=batch, warmup=warmup)
     for name in variants:
         model = train(VARIANTS[name], loop, data, work / "runs" / name, work / "models" / name)
-        rows += compare([str(model)], [split], ["reactive"], work / "drives")
+        wanted = Comparison(planners=(str(model),), splits=(split,), agents=("reactive",))
+        rows += compare(wanted, work / "drives")
         page.write_text("\n".join(report(rows, work, loop)) + "\n")
 
 

@@ -1,7 +1,9 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import get_type_hints
 
 import pytest
 from docstring_parser import parse_from_object
@@ -62,13 +64,22 @@ def test_every_verb_has_help_with_an_example(capsys, name):
     assert f"Example:\n  radp {name}" in out
 
 
+def descriptions(kind: type) -> Iterator[str]:
+    """What stands below every field, inherited ones and those of groups too; a field without a word is a KeyError."""
+    found = [param for base in reversed(kind.__mro__[:-1]) for param in parse_from_object(base).params]
+    described = {param.arg_name: param.description for param in found}
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        group = hints[field.name]
+        yield from descriptions(group) if is_dataclass(group) else [described[field.name]]
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_every_option_is_described(capsys, name):
     assert leave([*name.split(), "--help"]) == 0
     out = words(capsys.readouterr().out)
-    described = {param.arg_name: param.description for param in parse_from_object(EVERY[name]).params}
-    for option in fields(EVERY[name]):
-        assert words(described[option.name]) in out
+    for described in descriptions(EVERY[name]):
+        assert words(described) in out
 
 
 @pytest.mark.parametrize(

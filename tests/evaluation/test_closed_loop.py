@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from radp.evaluation.closed_loop import Run, export_drives, run_simulation, summarise_run
+from radp.evaluation.settings import Simulation
 from radp.runs.errors import BadInput
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scenario.splits import open_split
@@ -38,7 +39,12 @@ def drives_of(out: Path) -> dict[str, bytes]:
 
 
 def simulate(scenarios: str, out: Path, **options: object) -> Run:
-    return run_simulation(PLANNER, scenarios, out, **{"agents": "nonreactive", **options})  # type: ignore[arg-type]
+    execution = {name: options.pop(name) for name in ("batch", "workers") if name in options}
+    return run_simulation(job(scenarios, **options), out, **execution)  # type: ignore[arg-type]
+
+
+def job(scenarios: str, planner: str = PLANNER, **options: object) -> Simulation:
+    return Simulation(planner=planner, scenarios=scenarios, **{"agents": "nonreactive", **options})  # type: ignore[arg-type]
 
 
 def test_drives_are_the_same_whatever_the_batch(scenarios: str, tmp_path: Path) -> None:
@@ -57,7 +63,7 @@ def test_drives_are_the_same_whatever_the_workers(scenarios: str, tmp_path: Path
 
 
 def test_a_part_of_a_packaged_split_can_be_driven(tmp_path: Path) -> None:
-    run = run_simulation("constant_velocity", "sumo14-val@every-200", tmp_path / "run", "nonreactive")
+    run = run_simulation(job("sumo14-val@every-200", "constant_velocity"), tmp_path / "run")
     assert [drive.scenario.token for drive in run.rollouts()] == open_split("sumo14-val").tokens()[::200]
 
 
@@ -92,10 +98,10 @@ def test_changed_planner_file_is_refused(scenarios: str, tmp_path: Path) -> None
     file = tmp_path / "mine.py"
     source = Path(PLANNER.rpartition(":")[0]).read_text()
     file.write_text(source)
-    run_simulation(f"{file}:WanderingPlanner", scenarios, tmp_path / "run", limit=1)
+    simulate(scenarios, tmp_path / "run", planner=f"{file}:WanderingPlanner", limit=1)
     file.write_text(source + "\n# improved\n")
     with pytest.raises(BadInput, match="planner_file"):
-        run_simulation(f"{file}:WanderingPlanner", scenarios, tmp_path / "run", limit=1)
+        simulate(scenarios, tmp_path / "run", planner=f"{file}:WanderingPlanner", limit=1)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +119,7 @@ def test_bad_input_is_told_before_a_folder_is_made(
     scenarios: str, tmp_path: Path, arguments: dict[str, object], words: str
 ) -> None:
     with pytest.raises(BadInput, match=words):
-        run_simulation(
-            **{"planner": PLANNER, "scenarios": scenarios, "out": tmp_path / "run", **arguments}  # type: ignore[arg-type]
-        )
+        simulate(**{"scenarios": scenarios, "out": tmp_path / "run", **arguments})  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
 
 

@@ -10,6 +10,7 @@ from radp.evaluation.closed_loop import run_simulation
 from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.intervention import Nudge, Trial, compare, evenly, high_frames, intervene
+from radp.evaluation.settings import Simulation
 from radp.scenario.store import ScenarioWriter
 from radp.sources.synthetic import make_scenario
 
@@ -47,7 +48,8 @@ def test_a_run_is_driven_again_and_resumed(tmp_path, capsys):
     with ScenarioWriter(tmp_path / "store") as writer:
         for seed in range(2):
             writer.add(make_scenario(seed, agents=4, turn="straight", frames=61))
-    run = run_simulation("idm", str(tmp_path / "store"), tmp_path / "run", "nonreactive", attribution="teacher")
+    job = Simulation(planner="idm", scenarios=str(tmp_path / "store"), agents="nonreactive", attribution="teacher")
+    run = run_simulation(job, tmp_path / "run")
     found = intervene(run, tmp_path / "out", ["goal"], both_ways=False)
     assert [one.rule for one in found] == ["goal"] and found[0].frames > 0 and len(found[0].change) == 7
     drive = next((tmp_path / "out" / "goal-down" / "drives").glob("*.drive"))

@@ -13,6 +13,7 @@ from scipy.stats import sem
 from radp.cli.main import main
 from radp.evaluation.closed_loop import CARDS
 from radp.evaluation.planners import COLUMNS, Row, compare, footnote, over_seeds, table
+from radp.evaluation.settings import Comparison
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.planners.registry import PLANNERS
@@ -25,6 +26,10 @@ from radp.statistics.estimate import LEGEND
 
 NAME = "wandering_planner.py:WanderingPlanner"
 WANDERING = str(Path(__file__).parent / NAME)
+
+
+def wanted(store: Path | str, *planners: str, **seeds: int) -> Comparison:
+    return Comparison(planners=planners, splits=(str(store),), agents=("nonreactive",), **seeds)
 
 
 def row(planner: str, score: np.ndarray) -> Row:
@@ -56,7 +61,7 @@ def test_a_clear_difference_is_told_and_noise_is_called_noise():
 def test_compare_drives_and_tells(tmp_path):
     with ScenarioWriter(tmp_path / "store") as writer:
         writer.add(make_scenario(0, agents=4, turn="straight"))
-    rows = compare(["log_replay", "constant_velocity"], [str(tmp_path / "store")], ["nonreactive"], tmp_path / "out")
+    rows = compare(wanted(tmp_path / "store", "log_replay", "constant_velocity"), tmp_path / "out")
     assert [r.planner for r in rows] == ["log_replay", "constant_velocity"]
     assert rows[0].estimate("score").value > 0.5
     assert "| store | nonreactive | log_replay |" in table(rows)
@@ -84,7 +89,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_seeds_are_averaged_inside_each_scenario_and_planners_without_randomness_drive_once(store, tmp_path):
-    rows = compare([WANDERING, "constant_velocity"], [store], ["nonreactive"], tmp_path, seed=1, seeds=3)
+    rows = compare(wanted(store, WANDERING, "constant_velocity", seed=1, seeds=3), tmp_path)
     assert [r.seeds for r in rows] == [(1, 2, 3), (1,)] and len(rows[0].values["score"]) == 3
     folders = {path.name for path in tmp_path.iterdir()}
     assert folders == {f"store-nonreactive-{NAME}-seed{k}" for k in (1, 2, 3)} | {
@@ -114,7 +119,7 @@ def test_another_number_of_seeds_drives_what_is_missing_and_nothing_else(store, 
     def driven(seeds: int) -> list[str]:
         notes = tmp_path / f"notes{seeds}"
         monkeypatch.setenv("RADP_TEST_NOTES", str(notes))
-        found.append(compare([WANDERING], [store], ["nonreactive"], tmp_path / "out", seeds=seeds)[0])
+        found.append(compare(wanted(store, WANDERING, seeds=seeds), tmp_path / "out")[0])
         return notes.read_text().split() if notes.exists() else []
 
     found: list[Row] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from radp.evaluation.closed_loop import Run, run_simulation
+from radp.evaluation.settings import Simulation
 from radp.scenario import Scenario
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sources.synthetic import make_scenario
@@ -32,7 +33,8 @@ def scenario_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def drive(planner: str, scenarios: str, out: Path, attribution: str = "teacher") -> Run:
-    return run_simulation(planner, scenarios, out, agents="nonreactive", attribution=attribution)
+    job = Simulation(planner=planner, scenarios=scenarios, agents="nonreactive", attribution=attribution)
+    return run_simulation(job, out)
 
 
 @pytest.fixture(scope="session")

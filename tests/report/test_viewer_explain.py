@@ -16,7 +16,8 @@ from radp.report.viewer.explain import explain_drive, scene_tracks
 from radp.rules import default_rules
 from radp.scenario import ObjectType
 from radp.sim.rollout import Rollout
-from radp.sim.simulate import AGENT_MODES, simulate
+from radp.sim.settings import AGENT_MODES
+from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario
 from tests.sim.made_worlds import RandomPlanner, short_scenarios
 

@@ -15,6 +15,7 @@ import torch
 from radp.attribution import Calibration, attribute
 from radp.attribution.online import ExplainedPlanner
 from radp.evaluation.closed_loop import run_simulation
+from radp.evaluation.settings import Simulation
 from radp.planners import load_planner
 from radp.planners.rule_guidance import RuleGuidance
 from radp.report.explain import explain_planner
@@ -104,9 +105,10 @@ def test_it_is_a_row_of_the_report_and_a_curve_of_the_viewer(headway: Rule, tmp_
     (told,) = explain_planner(load_planner("constant_velocity"), [scenario], agents="nonreactive", worst=1)
     assert told.moments[0]["rules"][6]["rule"] == "headway" and told.moments[0]["rules"][6]["unit"] == "s"
     save_json(scenario_to_json(scenario), tmp_path / "s.json.gz")
-    run = run_simulation(
-        "constant_velocity", str(tmp_path / "s.json.gz"), tmp_path / "run", "nonreactive", attribution="teacher"
+    job = Simulation(
+        planner="constant_velocity", scenarios=str(tmp_path / "s.json.gz"), agents="nonreactive", attribution="teacher"
     )
+    run = run_simulation(job, tmp_path / "run")
     site = write_site([run], tmp_path / "pages")
     (rollout,) = run.rollouts()
     assert rollout.rules == (*SIX, "headway")

@@ -96,6 +96,18 @@ def test_another_value_of_a_newer_setting_is_another_run(tmp_path, settings, fac
         RunFolder.create(path, "train", settings, facts=facts)
 
 
+@dataclass(frozen=True)
+class Seeded:
+    seed: int = 0
+
+
+def test_the_seed_of_an_older_run_is_the_one_beside_its_settings(tmp_path):
+    RunFolder.create(tmp_path / "run", "train", {}, seed=5)
+    assert RunFolder.create(tmp_path / "run", "train", Seeded(5), seed=5).settings == {}
+    with pytest.raises(RunError, match="seed is 5 there and 0 now"):
+        RunFolder.create(tmp_path / "run", "train", Seeded(), seed=0)
+
+
 def test_a_setting_without_a_default_is_not_invented(tmp_path):
     with pytest.raises(RunError, match="data is None there and 'a' now"):
         RunFolder.create(older_run(tmp_path / "run", {"loop": {"steps": 20}}), "train", Training(Path("a")))

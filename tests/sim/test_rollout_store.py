@@ -10,7 +10,8 @@ import pytest
 
 from radp.sim.rollout import Rollout, rollout_from_json, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
-from radp.sim.simulate import AGENT_MODES, simulate
+from radp.sim.settings import AGENT_MODES
+from radp.sim.simulate import simulate
 from radp.storage.errors import StoreError
 from tests.sim.made_worlds import RandomPlanner, assert_same, short_scenarios
 

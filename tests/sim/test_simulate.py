@@ -13,7 +13,8 @@ from radp.scenario import Scenario
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.rollout import Rollout
-from radp.sim.simulate import AGENT_MODES, simulate
+from radp.sim.settings import AGENT_MODES
+from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario
 from tests.sim.made_worlds import (
     FaultyPlanner,

@@ -19,6 +19,7 @@ from radp.attribution.cache import Cache
 from radp.attribution.calibration import Calibration
 from radp.cli.main import main
 from radp.evaluation.closed_loop import Run, run_simulation, summarise_run
+from radp.evaluation.settings import Simulation
 from radp.planners.diffusion import scene_config
 from radp.planners.learned import load_learned
 from radp.runs import folder as folder_module
@@ -128,7 +129,7 @@ def test_runs_go_on(old: Path, known: dict[str, Any], name: str, monkeypatch: py
     monkeypatch.setattr(folder_module, "__version__", "0.1.0")
     out = old / "runs" / name
     before = {file: file.stat().st_mtime_ns for file in (out / "drives").iterdir()}
-    run_simulation(scenarios=str(old / "store"), out=out, **known["runs"][name]["options"])
+    run_simulation(Simulation(scenarios=str(old / "store"), **known["runs"][name]["options"]), out)
     assert {file: file.stat().st_mtime_ns for file in (out / "drives").iterdir()} == before
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+
+from radp.evaluation.settings import Comparison, FidelityCheck
 
 
-@dataclass(frozen=True)
-class EvaluatePlanners:
+@dataclass(frozen=True, kw_only=True)
+class EvaluatePlanners(Comparison):
     """Drive planners over splits in closed loop and print one table: every sub-score with its 95% interval.
 
     Beside each interval stands the smallest difference that could have been shown. Drives that are there already are
@@ -20,24 +21,12 @@ class EvaluatePlanners:
         radp evaluate planners --planners idm radp-mini --splits sumo14-val --base idm --seeds 3 --out runs/table
     """
 
-    planners: tuple[str, ...]
-    """Names, model folders, or your own as file.py:Class."""
-    splits: tuple[str, ...]
-    """Packaged splits or stores."""
     out: Path
     """Folder for the runs and the table."""
-    agents: tuple[Literal["reactive", "nonreactive"], ...] = ("reactive", "nonreactive")
-    """How the others move."""
     base: str | None = None
     """A planner of the list to which the others are compared, paired by scenario."""
-    limit: int | None = None
-    """At most this many scenarios of each split."""
     workers: int = 1
     """Processes."""
-    seed: int = 0
-    """Of the planners' randomness; the first of several."""
-    seeds: int = 1
-    """How many seeds each scenario is driven with, averaged inside it; planners without randomness drive once."""
     json: bool = False
     """Print JSON instead of the table."""
 
@@ -49,9 +38,7 @@ class EvaluatePlanners:
         names, base = [Path(planner).name for planner in self.planners], self.base and Path(self.base).name
         if base is not None and base not in names:
             raise BadInput(f"base is {base!r}, expected one of the planners: {', '.join(names)}")
-        rows = compare(
-            self.planners, self.splits, self.agents, self.out, self.limit, self.workers, self.seed, self.seeds
-        )
+        rows = compare(self, self.out, self.workers)
         text, data = f"{table(rows, base)}\n\n{footnote(rows)}", table_json(rows, base)
         (self.out / "planners.md").write_text(text + "\n")
         write_json_atomically(self.out / "planners.json", data)
@@ -59,8 +46,8 @@ class EvaluatePlanners:
         return 0
 
 
-@dataclass(frozen=True)
-class EvaluateFidelity:
+@dataclass(frozen=True, kw_only=True)
+class EvaluateFidelity(FidelityCheck):
     """Compare the pressures that a planner's head tells with the exact teacher's, on the same frames in closed loop.
 
     Spearman, mean absolute error and Top-1 with 95% intervals (10,000 resamples of scenarios). Drives that are there
@@ -70,20 +57,10 @@ class EvaluateFidelity:
         radp evaluate fidelity --planner radp-mini --splits sumo14-val sumo14-random --out runs/fidelity
     """
 
-    planner: str
-    """Packaged model or planner folder with a head."""
-    splits: tuple[str, ...]
-    """Packaged splits or stores."""
     out: Path
     """Folder for the runs and the tables."""
-    agents: Literal["reactive", "nonreactive"] = "reactive"
-    """How the others move."""
-    limit: int | None = None
-    """At most this many scenarios of each split."""
     workers: int = 1
     """Processes."""
-    seed: int = 0
-    """Of the planner's randomness and of the resamples."""
     json: bool = False
     """Print JSON instead of the table."""
 
@@ -91,7 +68,7 @@ class EvaluateFidelity:
         from radp.evaluation.fidelity import fidelity_table, measure_fidelity
         from radp.runs.files import write_json_atomically
 
-        found = measure_fidelity(self.planner, self.splits, self.out, self.agents, self.limit, self.workers, self.seed)
+        found = measure_fidelity(self, self.out, self.workers)
         data = {"planner": self.planner, "agents": self.agents, "splits": [one.to_json() for one in found]}
         write_json_atomically(self.out / "fidelity.json", data)
         text = fidelity_table(found)

@@ -41,7 +41,7 @@ class EvaluateIntervention:
 
         opened = Run.open(self.run)
         found = intervene(opened, self.out, self.rules, self.step, not self.down_only, self.limit, self.workers)
-        where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.options.agents} agents"
+        where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.agents} agents"
         text = intervention_table(found, self.step, where).markdown()
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "intervention.md").write_text(text + "\n")

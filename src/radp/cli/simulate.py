@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+
+from radp.evaluation.settings import Simulation
 
 
-@dataclass(frozen=True)
-class Simulate:
+@dataclass(frozen=True, kw_only=True)
+class Simulate(Simulation):
     """Drive scenarios in closed loop and score the drives.
 
     A run that was interrupted goes on with the same command.
@@ -19,34 +20,12 @@ class Simulate:
         radp simulate --planner my_planner.py:MyPlanner --scenarios scenario.json.gz --out runs/mine --workers 2
     """
 
-    planner: str
-    """Name of a planner, or your own as file.py:Class or module:Class."""
-    scenarios: str
-    """Name of a packaged split, or a path (store, neutral JSON file, folder of them)."""
     out: Path
     """Folder of the run: config.json, drives/, summary.json."""
-    agents: Literal["reactive", "nonreactive"] = "reactive"
-    """How the others move: reactive (IDM) or nonreactive (as in the log)."""
     batch: int = 64
     """Scenarios in lock step; does not change the result."""
     workers: int = 1
     """Processes; does not change the result."""
-    seed: int = 0
-    """Of the planner's randomness."""
-    limit: int | None = None
-    """At most this many scenarios, from the first."""
-    controller: Literal["lqr", "perfect"] = "lqr"
-    """lqr (tracker and bicycle, as nuPlan) or perfect (the ego is put on its plan)."""
-    keep_plans: bool = False
-    """Keep every plan and rule pressure with the drives."""
-    attribution: Literal["own", "teacher"] = "own"
-    """own: what the planner itself tells, if it has a head (kept with --keep-plans); teacher: the exact pressure
-    of every rule on every plan too, kept with the plans.
-    """
-    calibration: str = ""
-    """Planner whose usual levels the teacher goes by, for planners that have none of their own."""
-    allow_missing: bool = False
-    """Drive what can be read of a store that is incomplete."""
     export_json: Path | None = None
     """Folder for the drives as neutral JSON."""
     json: bool = False
@@ -57,21 +36,7 @@ class Simulate:
         from radp.evaluation.closed_loop import export_drives, run_simulation, summarise_run
         from radp.metrics.summary import summary_text
 
-        run = run_simulation(
-            self.planner,
-            self.scenarios,
-            self.out,
-            self.agents,
-            self.batch,
-            self.workers,
-            self.seed,
-            self.limit,
-            self.controller,
-            self.keep_plans,
-            self.attribution,
-            self.calibration,
-            self.allow_missing,
-        )
+        run = run_simulation(self, self.out, self.batch, self.workers)
         say_missing(run.split)
         summary = summarise_run(run)
         if self.export_json is not None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import fields, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radp.evaluation.settings import ATTRIBUTIONS, Simulation
 from radp.metrics.card import score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
@@ -28,13 +29,14 @@ from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.parallel import parallel_map
 from radp.runs.progress import Progress
+from radp.runs.settings import narrowed
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split
 from radp.sim.planner import Planner
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
-from radp.sim.simulate import Options, drive_batch, undriven
+from radp.sim.simulate import drive_batch, undriven
 from radp.zoo import list_splits
 
 if TYPE_CHECKING:
@@ -43,67 +45,44 @@ if TYPE_CHECKING:
 COMMAND = "simulate"
 DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
 SCORED_AT_ONCE = 64
-ATTRIBUTIONS = ("own", "teacher")
 
 
-@dataclass(frozen=True)
-class Job:
-    """What is driven, and how."""
+def split_of(job: Simulation) -> Split:
+    """The scenarios that are driven."""
+    return open_split(job.scenarios, job.allow_missing)[: job.limit]
 
-    planner: str
-    scenarios: str  # name of a packaged split, or an absolute path
-    limit: int | None
-    options: Options
-    attribution: str = "own"  # or "teacher": the exact pressures of every plan, beside those that the planner tells
-    calibration: str = ""  # the planner whose usual levels the teacher goes by; its own without a name
-    allow_missing: bool = False  # drive what can be read of a broken store
 
-    def split(self) -> Split:
-        return open_split(self.scenarios, self.allow_missing)[: self.limit]
+def driver_of(job: Simulation) -> Planner:
+    """The planner, with the teacher beside it if one is wanted."""
+    try:
+        planner = load_planner(job.planner)
+    except UnknownPlanner as error:
+        raise BadInput(str(error)) from None
+    if job.attribution != "teacher":
+        return planner
+    from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
 
-    def load_planner(self) -> Planner:
-        try:
-            planner = load_planner(self.planner)
-        except UnknownPlanner as error:
-            raise BadInput(str(error)) from None
-        if self.attribution != "teacher":
-            return planner
-        from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
+    return ExplainedPlanner(planner, usual_levels(job, planner))
 
-        return ExplainedPlanner(planner, self.usual_levels(planner))
 
-    def usual_levels(self, planner: Planner) -> Calibration | None:
-        """What the teacher compares with: of the named planner, else of this one; None if there are none."""
-        from radp.attribution.online import calibration_of
+def usual_levels(job: Simulation, planner: Planner) -> Calibration | None:
+    """What the teacher compares with: of the named planner, else of this one; None if there are none."""
+    from radp.attribution.online import calibration_of
 
-        if not self.calibration:
-            return calibration_of(planner, self.planner)
-        found = calibration_of(None, self.calibration)
-        if found is None:
-            raise BadInput(f"{self.calibration!r} is no planner with a calibration")
-        return found
-
-    def settings(self, tokens: Sequence[str]) -> dict[str, object]:
-        """What must be equal for a run to be resumed; a planner or a list of scenarios that changed is another run."""
-        options = {name: value for name, value in asdict(self.options).items() if name != "seed"}
-        return {
-            "planner": self.planner,
-            "planner_file": _file_hash(self.planner),
-            "scenarios": self.scenarios,
-            "scenario_tokens": hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16],
-            "limit": self.limit,
-            "attribution": self.attribution,
-            **({"calibration": self.calibration} if self.calibration else {}),
-            **options,
-        }
+    if not job.calibration:
+        return calibration_of(planner, job.planner)
+    found = calibration_of(None, job.calibration)
+    if found is None:
+        raise BadInput(f"{job.calibration!r} is no planner with a calibration")
+    return found
 
 
 class Run:
     """A run folder with its scenarios and drives."""
 
-    def __init__(self, folder: RunFolder, job: Job) -> None:
+    def __init__(self, folder: RunFolder, job: Simulation) -> None:
         self.folder, self.job = folder, job
-        self.split = job.split()
+        self.split = split_of(job)
         self.store = RolloutStore(folder.path / DRIVES)
 
     @classmethod
@@ -112,12 +91,9 @@ class Run:
         folder = RunFolder.open(path)
         if folder.config["command"] != COMMAND:
             raise BadInput(f"{path} holds a run of radp {folder.config['command']}, expected one of radp {COMMAND}")
-        settings = folder.settings
-        chosen = {name: settings[name] for name in ("agents", "controller", "keep_plans")}
-        options = Options(seed=folder.config["seed"], **chosen)
-        told = settings.get("attribution", "own"), settings.get("calibration", "")
-        allowed = folder.config["execution"].get("allow_missing", False)
-        return cls(folder, Job(settings["planner"], settings["scenarios"], settings["limit"], options, *told, allowed))
+        stored = {**folder.settings, "seed": folder.config["seed"]}
+        known = {field.name: stored[field.name] for field in fields(Simulation) if field.name in stored}
+        return cls(folder, Simulation(**known))
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
@@ -127,51 +103,42 @@ class Run:
                 yield self.store.read(scenario)
             else:
                 reason = lost.get(scenario.token, "not driven yet")
-                yield undriven(scenario, self.job.planner, self.job.options, reason)
+                yield undriven(scenario, self.job.planner, self.job, reason)
 
 
-def run_simulation(
-    planner: str,
-    scenarios: str,
-    out: Path | str,
-    agents: str = "reactive",
-    batch: int = 64,
-    workers: int = 1,
-    seed: int = 0,
-    limit: int | None = None,
-    controller: str = "lqr",
-    keep_plans: bool = False,
-    attribution: str = "own",
-    calibration: str = "",
-    allow_missing: bool = False,
-) -> Run:
+def run_simulation(simulation: Simulation, out: Path | str, batch: int = 64, workers: int = 1) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
-    Settings that decide the result must be those of the folder (else BadInput); batch and workers may differ.
+    What the simulation says must be as in the folder (else BadInput); batch and workers may differ.
     A store of which something cannot be read is refused, unless that is allowed. LostWrite if drives cannot be kept.
     """
-    for name, value in (("batch", batch), ("workers", workers), ("limit", 1 if limit is None else limit)):
+    limit = 1 if simulation.limit is None else simulation.limit
+    for name, value in (("batch", batch), ("workers", workers), ("limit", limit)):
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
-    try:
-        options = Options(agents, seed, controller, keep_plans or attribution == "teacher")
-    except ValueError as error:
-        raise BadInput(str(error)) from None
-    if attribution not in ATTRIBUTIONS:
-        raise BadInput(f"attribution is {attribution!r}, expected one of {', '.join(ATTRIBUTIONS)}")
-    if calibration and attribution != "teacher":
-        raise BadInput("a calibration is for the teacher: add --attribution teacher")
-    job = Job(planner, _absolute(scenarios), limit, options, attribution, calibration, allow_missing)
-    tokens = job.split().tokens()
+    job = _settled(simulation)
+    tokens = split_of(job).tokens()
     if not tokens:
-        raise BadInput(f"{scenarios!r} holds no scenarios")
-    driver = job.load_planner()
-    execution = {"batch": batch, "workers": workers, **({"allow_missing": True} if allow_missing else {})}
-    folder = RunFolder.create(out, COMMAND, job.settings(tokens), seed, execution)
+        raise BadInput(f"{simulation.scenarios!r} holds no scenarios")
+    driver = driver_of(job)
+    digest = hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16]
+    facts = {"planner_file": _file_hash(job.planner), "scenario_tokens": digest}
+    folder = RunFolder.create(out, COMMAND, job, job.seed, {"batch": batch, "workers": workers}, facts)
     run = Run(folder, job)
     run.store.clean()
     _drive_missing(run, driver, tokens, batch, workers)
     return run
+
+
+def _settled(simulation: Simulation) -> Simulation:
+    """The simulation as config.json keeps it: it means the same in another folder."""
+    if simulation.attribution not in ATTRIBUTIONS:
+        raise BadInput(f"attribution is {simulation.attribution!r}, expected one of {', '.join(ATTRIBUTIONS)}")
+    taught = simulation.attribution == "teacher"
+    if simulation.calibration and not taught:
+        raise BadInput("a calibration is for the teacher: add --attribution teacher")
+    plain = narrowed(Simulation, simulation)
+    return replace(plain, scenarios=_absolute(plain.scenarios), keep_plans=plain.keep_plans or taught)
 
 
 def summarise_run(run: Run) -> dict[str, Any]:
@@ -179,7 +146,7 @@ def summarise_run(run: Run) -> dict[str, Any]:
     cards, rollouts = [], run.rollouts()
     while group := list(islice(rollouts, SCORED_AT_ONCE)):
         cards += [score_card(score) for score in evaluate_many(group)]
-    summary = summarise(cards, run.job.options.seed)
+    summary = summarise(cards, run.job.seed)
     if run.split.missing:
         summary["missing"] = run.split.missing
     run.folder.write_bytes(CARDS, "".join(f"{json.dumps(card)}\n" for card in cards).encode())
@@ -198,7 +165,7 @@ def export_drives(run: Run, folder: Path) -> None:
 
 def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
-    drive = partial(_drive_here, driver, run.split, run.store, run.job.options)
+    drive = partial(_drive_here, driver, run.split, run.store, run.job)
     if workers > 1:
         drive = partial(_drive_in_worker, run.job, run.store.path)
     for alone in (False, True):
@@ -216,21 +183,21 @@ def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int,
             )
 
 
-def _drive_here(driver: Planner, split: Split, store: RolloutStore, options: Options, piece: tuple[int, ...]) -> None:
+def _drive_here(driver: Planner, split: Split, store: RolloutStore, job: Simulation, piece: tuple[int, ...]) -> None:
     """Drive some scenarios and write what became of each."""
-    for rollout in drive_batch(driver, [split[i] for i in piece], options):
+    for rollout in drive_batch(driver, [split[i] for i in piece], job):
         store.write(rollout)
 
 
-def _drive_in_worker(job: Job, drives: Path, piece: tuple[int, ...]) -> None:
+def _drive_in_worker(job: Simulation, drives: Path, piece: tuple[int, ...]) -> None:
     driver, split = _equipment(job)
-    _drive_here(driver, split, RolloutStore(drives), job.options, piece)
+    _drive_here(driver, split, RolloutStore(drives), job, piece)
 
 
 @cache
-def _equipment(job: Job) -> tuple[Planner, Split]:
+def _equipment(job: Simulation) -> tuple[Planner, Split]:
     """Planner and scenarios, once per process."""
-    return job.load_planner(), job.split()
+    return driver_of(job), split_of(job)
 
 
 def _absolute(scenarios: str) -> str:

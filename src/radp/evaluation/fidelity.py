@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.closed_loop import run_simulation
+from radp.evaluation.settings import FidelityCheck, Simulation
 from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
 from radp.sim.rollout import Rollout
@@ -109,23 +110,17 @@ def fidelity(frames: Frames, split: str = "", seed: int = 0, resamples: int = RE
     )
 
 
-def measure_fidelity(
-    planner: str,
-    splits: Sequence[str],
-    out: Path,
-    agents: str = "reactive",
-    limit: int | None = None,
-    workers: int = 1,
-    seed: int = 0,
-) -> list[Fidelity]:
+def measure_fidelity(check: FidelityCheck, out: Path, workers: int = 1) -> list[Fidelity]:
     """Drive the splits with the teacher beside the planner (what is there already is kept) and compare the two."""
     found = []
-    for split in splits:
-        folder = out / f"{Path(split).name}-{agents}-{Path(planner).name}-taught"
-        run = run_simulation(
-            planner, split, folder, agents, workers=workers, seed=seed, limit=limit, attribution="teacher"
-        )
-        found.append(fidelity(frames_of(run.rollouts()), Path(split).name, seed))
+    for split in check.splits:
+        folder = out / f"{Path(split).name}-{check.agents}-{Path(check.planner).name}-taught"
+        job = Simulation(
+            planner=check.planner, scenarios=split, agents=check.agents, seed=check.seed, limit=check.limit,
+            attribution="teacher",
+        )  # fmt: skip
+        run = run_simulation(job, folder, workers=workers)
+        found.append(fidelity(frames_of(run.rollouts()), Path(split).name, check.seed))
     return found
 
 

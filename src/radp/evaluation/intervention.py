@@ -15,7 +15,7 @@ import numpy as np
 
 from radp.attribution.nudge import NudgedPlanner
 from radp.evaluation.alignment import risks
-from radp.evaluation.closed_loop import Run
+from radp.evaluation.closed_loop import Run, usual_levels
 from radp.evaluation.drives import Drives, read_drives, stack
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
@@ -110,7 +110,7 @@ class Nudge:
 
     def planner(self, run: Run) -> NudgedPlanner:
         plain = load_planner(run.job.planner)
-        return NudgedPlanner(plain, self.rule, self.threshold, self.size, run.job.usual_levels(plain))
+        return NudgedPlanner(plain, self.rule, self.threshold, self.size, usual_levels(run.job, plain))
 
     @property
     def store(self) -> RolloutStore:
@@ -147,7 +147,7 @@ def drive_nudged(trials: Sequence[Trial], workers: int, batch: int) -> None:
 def _drive(piece: tuple[Nudge, tuple[str, ...]]) -> None:
     nudge, tokens = piece
     run = Run.open(nudge.run)
-    for rollout in drive_batch(nudge.planner(run), _scenarios(run, tokens), run.job.options):
+    for rollout in drive_batch(nudge.planner(run), _scenarios(run, tokens), run.job):
         nudge.store.write(rollout)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.hardest import hardest_tokens, write_selection
+from radp.evaluation.settings import Simulation
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.scenario.splits import made_split
@@ -78,7 +79,8 @@ def _make(recipe: Recipe, work: Path, workers: int) -> None:
     if not (pool / "card.json").exists():
         shutil.rmtree(pool, ignore_errors=True)
         generate(recipe.split, recipe.seed, recipe.networks, recipe.pool, None, workers, pool)
-    run = run_simulation("pdm_closed", str(pool), work / "drives", agents="nonreactive", workers=workers)
+    job = Simulation(planner="pdm_closed", scenarios=str(pool), agents="nonreactive")
+    run = run_simulation(job, work / "drives", workers=workers)
     summarise_run(run)
     write_selection(run.split, hardest_tokens(run, recipe.per_kind), work / "split")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
+from radp.evaluation.settings import Comparison, Simulation
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.runs.errors import BadInput
@@ -78,39 +80,28 @@ def over_seeds(rows: Sequence[Row]) -> Row:
     return replace(first, values=values, seeds=seeds)
 
 
-def compare(
-    planners: Sequence[str],
-    splits: Sequence[str],
-    modes: Sequence[str],
-    out: Path,
-    limit: int | None = None,
-    workers: int = 1,
-    seed: int = 0,
-    seeds: int = 1,
-) -> list[Row]:
+def compare(wanted: Comparison, out: Path, workers: int = 1) -> list[Row]:
     """Drive everything (what is there already is kept) and read the score cards.
 
     Each scenario is driven with `seeds` seeds, beginning with `seed`; once by a planner that is not random.
     """
-    if seeds < 1:
-        raise BadInput(f"seeds is {seeds}, expected at least 1")
-    several = {planner for planner in planners if seeds > 1 and is_random(load_planner(planner))}
+    if wanted.seeds < 1:
+        raise BadInput(f"seeds is {wanted.seeds}, expected at least 1")
+    several = {planner for planner in wanted.planners if wanted.seeds > 1 and is_random(load_planner(planner))}
     rows = []
-    for split in splits:
-        for agents in modes:
-            for planner in planners:
-                drawn = range(seed, seed + (seeds if planner in several else 1))
-                each = [drive(planner, split, agents, out, s, workers=workers, limit=limit) for s in drawn]
-                rows.append(over_seeds(each))
+    for split, agents, planner in product(wanted.splits, wanted.agents, wanted.planners):
+        seeds = range(wanted.seed, wanted.seed + (wanted.seeds if planner in several else 1))
+        job = Simulation(planner=planner, scenarios=split, agents=agents, limit=wanted.limit)
+        rows.append(over_seeds([drive(replace(job, seed=seed), out, workers) for seed in seeds]))
     return rows
 
 
-def drive(planner: str, split: str, agents: str, out: Path, seed: int, **options: Any) -> Row:
+def drive(job: Simulation, out: Path, workers: int = 1) -> Row:
     """One planner on one split with one seed. A seed has its own run folder: more seeds cost their own drives only."""
-    names = Path(split).name, agents, Path(planner).name
-    folder = out / ("-".join(names) + (f"-seed{seed}" if seed else ""))
-    summarise_run(run_simulation(planner, split, folder, agents, seed=seed, **options))
-    return Row.read(folder, *names, seed)
+    names = Path(job.scenarios).name, job.agents, Path(job.planner).name
+    folder = out / ("-".join(names) + (f"-seed{job.seed}" if job.seed else ""))
+    summarise_run(run_simulation(job, folder, workers=workers))
+    return Row.read(folder, *names, job.seed)
 
 
 def read_cards(run: Path) -> list[dict[str, Any]]:

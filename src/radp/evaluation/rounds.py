@@ -23,6 +23,7 @@ import numpy as np
 
 from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.planners import read_cards, values_of
+from radp.evaluation.settings import Simulation
 from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
 from radp.scenario.splits import open_split
@@ -99,8 +100,8 @@ def _judge(before: str, after: str, scores_before: tuple[float, float], scores_a
 def _collect(model: str, settings: Rounds, number: int, folder: Path, workers: int) -> Path:
     """Samples of what the expert executed after the model's own driving on this round's part of the scenarios."""
     part = f"{settings.scenarios}@every-{settings.rounds}+{number}" if settings.rounds > 1 else settings.scenarios
-    own = run_simulation(model, part, folder / "own", workers=workers, seed=settings.seed)
-    summarise_run(own)
+    own = Simulation(planner=model, scenarios=part, seed=settings.seed)
+    summarise_run(run_simulation(own, folder / "own", workers=workers))
     choice = Demonstrations(
         scenarios=part, planner=settings.expert, after=model, run=folder / "own", takeovers=settings.takeovers,
         seed=settings.seed,
@@ -115,6 +116,7 @@ def _collect(model: str, settings: Rounds, number: int, folder: Path, workers: i
 
 def _on_dev(model: str, settings: Rounds, folder: Path, workers: int) -> tuple[float, float]:
     """Mean collision score and mean score on the dev scenarios, reactive."""
-    summarise_run(run_simulation(model, settings.dev, folder, workers=workers, seed=settings.seed))
+    job = Simulation(planner=model, scenarios=settings.dev, seed=settings.seed)
+    summarise_run(run_simulation(job, folder, workers=workers))
     values = values_of(read_cards(folder))
     return float(np.nanmean(values[COLLISION])), float(np.mean(values["score"]))

@@ -147,7 +147,7 @@ def run_tables(run: Run, seed: int = 0) -> tuple[list[Table], dict[str, object]]
     drives = read_drives(run)
     aligned = align(drives, seed)
     crosses = [cross_table(drives, source, seed) for source in PRESSURES if source in drives.scores]
-    where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.options.agents} agents"
+    where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.agents} agents"
     tables = [
         alignment_table(aligned, where),
         rival_table(aligned, where),

@@ -13,6 +13,7 @@ import numpy as np
 
 from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, summarise_run
+from radp.evaluation.settings import Simulation
 from radp.planners import UnknownPlanner, load_planner
 from radp.report.viewer import Site, write_site
 from radp.runs.errors import BadInput
@@ -92,8 +93,10 @@ def _drive(piece: tuple[str, str, Path, int, str]) -> None:
     """Resume the run in the folder and score it; a run of the demo's that was another one is replaced."""
     planner, scenarios, folder, count, usual = piece
 
+    job = Simulation(planner=planner, scenarios=scenarios, limit=count, attribution="teacher", calibration=usual)
+
     def drive() -> Run:
-        return run_simulation(planner, scenarios, folder, limit=count, attribution="teacher", calibration=usual)
+        return run_simulation(job, folder)
 
     try:
         run = drive()

@@ -18,6 +18,7 @@ import numpy as np
 
 from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.planners import Row
+from radp.evaluation.settings import Simulation
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.parallel import parallel_map
@@ -25,6 +26,7 @@ from radp.runs.progress import clock
 from radp.scenario.shards import MANIFEST
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
+from radp.sim.settings import Agents
 from radp.zoo import list_models, list_splits
 
 COMMAND = "reproduce"
@@ -106,7 +108,7 @@ class Reproduction:
             return split
         return str(spread(split, self.setup.scenarios, self.folder.path / "splits" / Path(split).name))
 
-    def drive(self, planner: str, split: str, agents: str = "reactive", **options: bool) -> Drive:
+    def drive(self, planner: str, split: str, agents: Agents = "reactive", **options: bool) -> Drive:
         """A drive of this reproduction, with its place."""
         name, end = Path(split).name, "-taught" if options.get("taught") else ""
         folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{end}"
@@ -161,7 +163,7 @@ class Drive:
     split: str
     scenarios: str
     folder: str
-    agents: str = "reactive"
+    agents: Agents = "reactive"
     taught: bool = False  # with the teacher beside it, which changes no trajectory
     plans: bool = False
     seed: int = 0
@@ -172,10 +174,11 @@ class Drive:
 
     def run(self) -> None:
         """Drive and score, or finish what is there."""
-        run = run_simulation(
-            self.planner, self.scenarios, self.folder, self.agents, seed=self.seed,
-            keep_plans=self.plans or self.taught, attribution="teacher" if self.taught else "own",
+        job = Simulation(
+            planner=self.planner, scenarios=self.scenarios, agents=self.agents, seed=self.seed, keep_plans=self.plans,
+            attribution="teacher" if self.taught else "own",
         )  # fmt: skip
+        run = run_simulation(job, self.folder)
         if not Path(self.folder, SUMMARY).exists():
             summarise_run(run)
 

@@ -122,9 +122,10 @@ class RunFolder:
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any], settings: Any) -> str:
     """The first value that differs, in words; empty when there is none. `after` was made of `settings`."""
     old, new = ({name: config.get(name) for name in COMPARED} for config in (before, after))
-    return first_difference(old, new) or first_difference(
-        with_defaults(before["settings"], settings), after["settings"]
-    )
+    known = dict(before["settings"])
+    if "seed" in after["settings"]:
+        known.setdefault("seed", before.get("seed"))  # older runs kept it beside their settings only
+    return first_difference(old, new) or first_difference(with_defaults(known, settings), after["settings"])
 
 
 @cache

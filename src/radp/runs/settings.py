@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def as_json(value: Any) -> Any:
@@ -20,6 +22,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"{value!r} has no place in JSON")
+
+
+def narrowed(kind: type[T], settings: T) -> T:
+    """Settings without what a subclass adds to them."""
+    return kind(**{field.name: getattr(settings, field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
 def with_defaults(stored: Mapping[str, Any], settings: Any) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from radp.sim.plan import Plan
 from radp.sim.tracker import DT_US, fit_curvatures, fit_speeds, pose_at, profile_at, resample, track
 
 LONGEST_US = 100_000_000  # a plan beyond 100 s is an error of units, not a plan
-CONTROLLERS = ("lqr", "perfect")
 
 
 class PlanError(ValueError):

@@ -10,17 +10,17 @@ import numpy as np
 
 from radp.scenario import Scenario
 from radp.sim.agents.replay import ReplayAgents
-from radp.sim.controller import CONTROLLERS, PlanError, Trajectories, states_on_grid, trajectories_from_plan
+from radp.sim.controller import PlanError, Trajectories, states_on_grid, trajectories_from_plan
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
 from radp.sim.rollout import Rollout, logged_agents
+from radp.sim.settings import Agents, Controller, DriveOptions
 from radp.sim.world import AgentModel, World
 
 if TYPE_CHECKING:
     from radp.scenario.splits import Split
 
-AGENT_MODES = ("reactive", "nonreactive")
 FORECAST_STEP = 5  # steps of a plan between the points that are kept of a neighbour's forecast
 
 
@@ -33,29 +33,13 @@ def agent_model(mode: str) -> Callable[[Sequence[Scenario]], AgentModel]:
     return IdmAgents
 
 
-@dataclass(frozen=True)
-class Options:
-    """How to drive; everything here decides the result, the batch size does not."""
-
-    agents: str = "reactive"
-    seed: int = 0
-    controller: str = "lqr"
-    keep_plans: bool = False
-
-    def __post_init__(self) -> None:
-        if self.agents not in AGENT_MODES:
-            raise ValueError(f"agents is {self.agents!r}, expected one of {', '.join(AGENT_MODES)}")
-        if self.controller not in CONTROLLERS:
-            raise ValueError(f"controller is {self.controller!r}, expected one of {', '.join(CONTROLLERS)}")
-
-
 def simulate(
     planner: Planner,
     scenarios: Sequence[Scenario] | Split,
-    agents: str = "reactive",
+    agents: Agents = "reactive",
     batch: int = 64,
     seed: int = 0,
-    controller: str = "lqr",
+    controller: Controller = "lqr",
     keep_plans: bool = False,
 ) -> Iterator[Rollout]:
     """Drive every scenario and yield its rollout, in the order given.
@@ -63,21 +47,21 @@ def simulate(
     The planner is asked once per step for all worlds of a batch. A world whose planner fails ends there, with the
     reason in `failure`; the others go on. The result does not depend on the batch size.
     """
-    options = Options(agents, seed, controller, keep_plans)
+    options = DriveOptions(agents, seed, controller, keep_plans)
     if batch < 1:
         raise ValueError(f"batch is {batch}, expected at least 1")
     return _simulate(planner, scenarios, batch, options)
 
 
 def _simulate(
-    planner: Planner, scenarios: Sequence[Scenario] | Split, batch: int, options: Options
+    planner: Planner, scenarios: Sequence[Scenario] | Split, batch: int, options: DriveOptions
 ) -> Iterator[Rollout]:
     for first in range(0, len(scenarios), batch):
         group = [scenarios[i] for i in range(first, min(first + batch, len(scenarios)))]
         yield from drive_batch(planner, group, options)
 
 
-def drive_batch(planner: Planner, scenarios: Sequence[Scenario], options: Options) -> list[Rollout]:
+def drive_batch(planner: Planner, scenarios: Sequence[Scenario], options: DriveOptions) -> list[Rollout]:
     """Drive scenarios in lock step. What fails outside the planner is traced to its scenario by driving each alone."""
     # Longest first: the worlds still under way are then always a prefix, which a planner sees without copying.
     order = sorted(range(len(scenarios)), key=lambda i: -scenarios[i].frames)
@@ -115,7 +99,7 @@ class _Answer:
 class _Batch:
     """One batch of worlds from start to end."""
 
-    def __init__(self, planner: Planner, scenarios: Sequence[Scenario], options: Options) -> None:
+    def __init__(self, planner: Planner, scenarios: Sequence[Scenario], options: DriveOptions) -> None:
         self.planner, self.options = planner, options
         self.world = World(scenarios, agent_model(options.agents), options.seed, options.controller)
         self.records = [_Record(int(samples)) for samples in self.world.samples]
@@ -237,7 +221,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def undriven(scenario: Scenario, planner: str, options: Options, reason: str) -> Rollout:
+def undriven(scenario: Scenario, planner: str, options: DriveOptions, reason: str) -> Rollout:
     """The rollout of a scenario that could not even start: its first sample, as the log has it."""
     first, seen = slice(scenario.start, scenario.start + 1), logged_agents(scenario, 1)
     time_us, ego = scenario.time_us[first], scenario.ego[first]

@@ -25,7 +25,8 @@ from radp.scenario.splits import Split, open_split
 from radp.scene.builder import FUTURE
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.planner import Planner
-from radp.sim.simulate import Options, drive_batch
+from radp.sim.settings import Agents, DriveOptions
+from radp.sim.simulate import drive_batch
 from radp.sources.convert import Options as Conversion
 from radp.sources.convert import Refused, convert
 
@@ -43,7 +44,7 @@ class Demonstrations(Conversion):
     planner: str = "pdm_closed"  # whose driving is the demonstration
     after: str = ""  # the planner that drives first; empty: nobody
     run: Path | None = None  # of `after` on the same scenarios: where it collided
-    agents: str = "reactive"
+    agents: Agents = "reactive"
     seed: int = 0
     min_score: float = 0.8  # of the demonstrated part
     takeovers: int = 1  # of each scenario
@@ -84,7 +85,7 @@ class DrivenLogs:
         choice, split = item.choice, _split(item.choice.scenarios)
         worlds = [split[position] for position in item.positions]
         begins = {world.token: begin for world, begin in zip(worlds, item.begins)}
-        driven = drive_batch(_driver(choice, begins), worlds, Options(agents=choice.agents, seed=choice.seed))
+        driven = drive_batch(_driver(choice, begins), worlds, DriveOptions(agents=choice.agents, seed=choice.seed))
         parts = [cut_drive(rollout, begin) for rollout, begin in zip(driven, item.begins)]
         for rollout, begin, score in zip(driven, item.begins, evaluate_many(parts, threads=1)):
             token = f"{rollout.scenario.token}+{begin}" if choice.after else rollout.scenario.token

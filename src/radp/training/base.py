@@ -20,6 +20,7 @@ from radp.runs.folder import RunFolder
 from radp.scenario import Scenario
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
+from radp.sim.settings import Agents
 from radp.sim.simulate import simulate
 from radp.training.augmentation import PROBABILITY, Draws, augment
 from radp.training.data import Mixture
@@ -90,7 +91,9 @@ class BaseTask:
         return {"ego": ego, "neighbour": neighbour}
 
 
-def closed_loop(planner: DiffusionPlanner, scenarios: Sequence[Scenario], agents: str = "reactive") -> dict[str, float]:
+def closed_loop(
+    planner: DiffusionPlanner, scenarios: Sequence[Scenario], agents: Agents = "reactive"
+) -> dict[str, float]:
     """Mean score and sub-scores (0 to 1) of a few drives."""
     scores = evaluate_many(list(simulate(planner, scenarios, agents=agents)))
     values = {"score": float(np.mean([s.score for s in scores]))}

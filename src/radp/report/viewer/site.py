@@ -152,8 +152,8 @@ def _run_words(run: Run) -> dict[str, Any]:
         "folder": str(run.folder.path),
         "planner": settings.planner,
         "scenarios": Path(settings.scenarios).name,
-        "agents": settings.options.agents,
-        "seed": settings.options.seed,
+        "agents": settings.agents,
+        "seed": settings.seed,
     }
 
 

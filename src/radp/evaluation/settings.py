@@ -1,0 +1,69 @@
+"""What is driven: one place for the command line, the Python call and config.json. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from radp.sim.settings import AGENT_MODES, Agents, DriveOptions
+
+AttributionMode = Literal["own", "teacher"]
+ATTRIBUTIONS: tuple[AttributionMode, ...] = get_args(AttributionMode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment:
+    """Who drives what."""
+
+    planner: str
+    """Name of a planner, or your own as file.py:Class or module:Class."""
+    scenarios: str
+    """Name of a packaged split, or a path (store, neutral JSON file, folder of them)."""
+    limit: int | None = None
+    """At most this many scenarios, from the first."""
+    allow_missing: bool = False
+    """Drive what can be read of a store that is incomplete."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(DriveOptions, Assignment):
+    """One planner on some scenarios, in closed loop."""
+
+    attribution: AttributionMode = "own"
+    """own: what the planner's head reports (kept with --keep-plans); teacher: the exact pressures too, always kept."""
+    calibration: str = ""
+    """Planner whose usual levels the teacher goes by, for planners that have none of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Planners on splits, in one table."""
+
+    planners: tuple[str, ...]
+    """Names, model folders, or your own as file.py:Class."""
+    splits: tuple[str, ...]
+    """Packaged splits or stores."""
+    agents: tuple[Agents, ...] = AGENT_MODES
+    """How the others move."""
+    limit: int | None = None
+    """At most this many scenarios of each split."""
+    seed: int = 0
+    """Of the planners' randomness; the first of several."""
+    seeds: int = 1
+    """How many seeds each scenario is driven with, averaged inside it; planners without randomness drive once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FidelityCheck:
+    """A head and its teacher, on the same frames of some splits."""
+
+    planner: str
+    """Packaged model or planner folder with a head."""
+    splits: tuple[str, ...]
+    """Packaged splits or stores."""
+    agents: Agents = "reactive"
+    """How the others move."""
+    limit: int | None = None
+    """At most this many scenarios of each split."""
+    seed: int = 0
+    """Of the planner's randomness and of the resamples."""

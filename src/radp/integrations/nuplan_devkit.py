@@ -19,11 +19,12 @@ from radp.attribution.online import ExplainedPlanner, calibration_of
 from radp.integrations.nuplan_world import DriveMemory
 from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
+from radp.scenario import DT_US
 from radp.sim.controller import trajectories_from_plan
 from radp.sim.plan import Plan
 from radp.sim.planner import start_planner
 
-HORIZON_US, STEP_US = 8_000_000, 100_000
+HORIZON_US = 8_000_000
 RADIUS = 250.0  # m
 PLACES = {
     "AbstractPlanner": "nuplan.planning.simulation.planner.abstract_planner",
@@ -136,7 +137,7 @@ def world_poses(plan: Plan, ego: tuple[float, float, float]) -> tuple[np.ndarray
     if times[-1] < HORIZON_US:
         seconds = (times[-1] - times[-2]) * 1e-6
         speed = np.linalg.norm(poses[-1, :2] - poses[-2, :2]) / seconds
-        more = np.append(np.arange(times[-1] + STEP_US, HORIZON_US, STEP_US), HORIZON_US)
+        more = np.append(np.arange(times[-1] + DT_US, HORIZON_US, DT_US), HORIZON_US)
         way = speed * (more - times[-1]) * 1e-6
         heading = poses[-1, 2]
         ahead = np.stack((way * math.cos(heading), way * math.sin(heading), np.zeros(len(way))), -1)

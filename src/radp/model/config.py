@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
-STEP_SECONDS = 0.1
-
 
 @dataclass(frozen=True)
 class ModelConfig:

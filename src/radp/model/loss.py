@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from radp.geometry.frames import pose_frame
-from radp.model.config import STEP_SECONDS, ModelConfig
+from radp.model.config import ModelConfig
 from radp.model.decoder import current_states
 from radp.model.network import DiffusionModel
 from radp.model.schedule import alpha, sigma, training_times
 from radp.model.target import TargetSpace
+from radp.scenario import DT
 from radp.scene.scene import XY, Scene, present
 
 
@@ -124,7 +125,7 @@ def _waypoint_error(model: DiffusionModel, output: Tensor, metres: Tensor) -> Te
 def _weighted_means(error: Tensor, counted: Tensor, config: ModelConfig) -> tuple[Tensor, Tensor]:
     """error, counted (C, P, T) -> means over the counted steps of all neighbours (0 if none), and of the ego."""
     if config.near_horizon_s is not None:
-        seconds = STEP_SECONDS * torch.arange(1, error.shape[-1] + 1, device=error.device)
+        seconds = DT * torch.arange(1, error.shape[-1] + 1, device=error.device)
         weight = 1.0 / (seconds + config.near_horizon_s)
         error = error * (weight / weight.mean())
     neighbours = counted[:, 1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from radp.model.config import STEP_SECONDS
+from radp.scenario import DT
 from radp.scene.scene import COS_SIN, XY
 
 STANDSTILL = 1e-3  # m: shorter steps have no direction of their own
@@ -20,10 +20,10 @@ def close_seam(trajectory: Tensor, speed: Tensor, fade: float) -> Tensor:
     start = trajectory.new_tensor([0.0, 0.0, 1.0, 0.0]).expand(len(trajectory), 1, 4)
     poses = torch.cat((start, trajectory), 1)
     lengths = poses[:, 1:, XY].sub(poses[:, :-1, XY]).norm(dim=-1)  # (B, H)
-    own = lengths / STEP_SECONDS
-    fading = torch.exp(-STEP_SECONDS / fade * torch.arange(own.shape[1], device=own.device, dtype=own.dtype))
+    own = lengths / DT
+    fading = torch.exp(-DT / fade * torch.arange(own.shape[1], device=own.device, dtype=own.dtype))
     wanted = (own + (speed.to(own)[:, None] - own[:, :1]) * fading).clamp(min=0.0)
-    return _read_off(poses, lengths, (wanted * STEP_SECONDS).cumsum(1))
+    return _read_off(poses, lengths, (wanted * DT).cumsum(1))
 
 
 def _read_off(poses: Tensor, lengths: Tensor, distance: Tensor) -> Tensor:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from radp.model.config import STEP_SECONDS, ModelConfig
+from radp.model.config import ModelConfig
+from radp.scenario import DT
 from radp.scene.normaliser import Normaliser
 from radp.scene.scene import COS_SIN, XY
 
@@ -20,7 +21,7 @@ class TargetSpace:
 
     def __init__(self, config: ModelConfig, normaliser: Normaliser) -> None:
         self.velocity = config.target_space == "velocity"
-        self.metres_per_unit = config.velocity_scale * STEP_SECONDS
+        self.metres_per_unit = config.velocity_scale * DT
         self.state = normaliser.state
 
     def from_metres(self, metres: Tensor) -> Tensor:

@@ -30,12 +30,11 @@ from radp.planners.corridor import (
 )
 from radp.planners.guides import GuideBook, stop_points
 from radp.road.guide import GUIDE_SPACING, OVERRUN
-from radp.scenario import Ego
+from radp.scenario import DT, Ego
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import plan_from_world
 
-DT = 0.1  # s of the integration
 SAMPLES, EVERY = 16, 5  # poses after the present one, every 0.5 s up to 8 s
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from radp.road.road_map import RoadMap
 
+DT, DT_US = 0.1, 100_000  # s and us between two samples of a drive, two poses of a plan, two states of a scene
+
 
 class ObjectType(IntEnum):
     """Kind of a tracked object; the last four stand still and have no velocity."""

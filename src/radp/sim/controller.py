@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numba import njit
 
+from radp.scenario import DT_US
 from radp.sim.bicycle import AX, HEADING, STEERING, STEERING_RATE, VX, VY, WHEEL_BASE, YAW_ACCEL, YAW_RATE, bicycle_step
 from radp.sim.plan import Plan
-from radp.sim.tracker import DT_US, fit_curvatures, fit_speeds, pose_at, profile_at, resample, track
+from radp.sim.tracker import fit_curvatures, fit_speeds, pose_at, profile_at, resample, track
 
 LONGEST_US = 100_000_000  # a plan beyond 100 s is an error of units, not a plan
 

@@ -18,10 +18,8 @@ import numpy as np
 from numba import njit
 
 from radp.geometry.kernels import wrap_angle
-from radp.scenario.vehicle import PACIFICA
+from radp.scenario import DT, DT_US, PACIFICA
 
-DT = 0.1  # s between the poses that the fits see
-DT_US = 100_000
 HORIZON = 10  # steps that the command looks ahead
 SPEED_WEIGHT = 10.0
 LATERAL_WEIGHT, HEADING_WEIGHT = 1.0, 10.0  # the steering angle has weight 0, each command weight 1

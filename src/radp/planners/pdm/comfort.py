@@ -9,8 +9,7 @@ from numba import njit
 from scipy.signal import savgol_filter
 
 from radp.metrics.comfort import ACCEL_WINDOW, BOUNDS, JERK_WINDOW, YAW_WINDOW
-from radp.planners.pdm.settings import DT
-from radp.scenario import Ego
+from radp.scenario import DT, Ego
 from radp.scenario.vehicle import PACIFICA
 
 AX, AY, HEADING = int(Ego.AX), int(Ego.AY), int(Ego.HEADING)

@@ -9,8 +9,8 @@ from numba import njit
 
 from radp.geometry.kernels import box_corners, quads_intersect
 from radp.planners.corridor import CENTER, HEADING, VX, VY, X, Y
-from radp.planners.pdm.settings import DT, SCORED
-from radp.scenario import Ego
+from radp.planners.pdm.settings import SCORED
+from radp.scenario import DT, Ego
 from radp.scenario.vehicle import PACIFICA
 from radp.sim.bicycle import bicycle_step
 from radp.sim.tracker import fit_curvatures, fit_speeds, lateral_and_heading_error, lqr_command

@@ -20,7 +20,6 @@ from radp.planners.pdm.score import HIT_TIME, TOTAL, Traffic, rate, total_scores
 from radp.planners.pdm.settings import (
     BRAKE,
     DRIVER,
-    DT,
     FRACTIONS,
     HORIZON,
     OFFSETS,
@@ -33,7 +32,7 @@ from radp.planners.pdm.settings import (
     Weights,
 )
 from radp.road.guide import GUIDE_SPACING, OVERRUN, RouteLine, Verge
-from radp.scenario import Ego, ObjectType
+from radp.scenario import DT, Ego, ObjectType
 from radp.scenario.scenario import FIRST_STATIC_TYPE
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan

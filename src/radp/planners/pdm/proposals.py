@@ -25,8 +25,9 @@ from radp.planners.corridor import (
     pose_beside_line,
     stop_gap,
 )
-from radp.planners.pdm.settings import DT, HORIZON, Driver
+from radp.planners.pdm.settings import HORIZON, Driver
 from radp.road.guide import GUIDE_SPACING
+from radp.scenario import DT
 
 LEAD_EVERY = 2  # steps between the times at which leads are looked for
 BEHIND, AHEAD = 20.0, 60.0  # m of line around the ego's reach on which leads are looked for

@@ -17,9 +17,10 @@ from radp.planners.corridor import CENTER, FRONT, HEADING, X, Y
 from radp.planners.pdm.comfort import is_comfortable
 from radp.planners.pdm.drive import outline
 from radp.planners.pdm.proposals import Way
-from radp.planners.pdm.settings import DT, SCORED, Weights
+from radp.planners.pdm.settings import SCORED, Weights
 from radp.road.guide import GUIDE_SPACING
 from radp.road.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY
+from radp.scenario import DT
 
 TTC_STEPS = math.floor(LEAST / TTC_STEP)  # later contacts do not change the metric
 TOLERANCE = 0.15  # m off the road, half of what the metric forgives

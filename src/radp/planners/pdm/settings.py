@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-DT = 0.1  # s
 HORIZON = 80  # steps of a proposal: 8 s
 SCORED = 40  # steps that are driven and scored: 4 s
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from radp.scenario import Box, ObjectType, Tracks
+from radp.scenario import DT_US, Box, ObjectType, Tracks
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.argoverse.categories import EGO_SIZE, EGO_TO_CENTER, FORECASTING, SENSOR
 from radp.sources.argoverse.road import read_road
@@ -27,7 +27,6 @@ from radp.sources.roads import BuiltRoad
 
 POSES = "city_SE3_egovehicle.feather"
 EGO = "AV"
-STEP_US = 100_000
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def read_forecasting(path: Path) -> Recording:
             at_center(state[ego], EGO_TO_CENTER)
             state[ego, ~valid[ego]], size[ego] = 0.0, EGO_SIZE
     tracks = Tracks(tuple(names.tolist()), kinds, size, state, valid)
-    time_us = np.arange(state.shape[1], dtype=np.int64) * STEP_US
+    time_us = np.arange(state.shape[1], dtype=np.int64) * DT_US
     name = path.name.removeprefix("scenario_").split(".")[0]
     return _recording(name, "argoverse-forecasting", road, time_us, tracks, ("object sizes",))
 

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from radp.scenario import Box, ObjectType, Tracks
+from radp.scenario import DT, DT_US, Box, ObjectType, Tracks
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.commonroad.road import read_draft
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
@@ -22,7 +22,6 @@ from radp.sources.log_files import find_logs, read_bytes, reading
 from radp.sources.motion import at_rate
 from radp.sources.roads import build_road
 
-STEP = 0.1  # s
 TYPES = {
     **dict.fromkeys(("car", "truck", "bus", "priorityVehicle", "taxi", "train"), ObjectType.VEHICLE),
     **dict.fromkeys(("bicycle", "motorcycle"), ObjectType.BICYCLE),
@@ -73,14 +72,14 @@ def read_recording(path: Path) -> Recording:
         road = build_road(read_draft(root, name))
     with reading(name, "obstacle"):
         tracks = read_tracks(root, dt)
-    if abs(dt - STEP) > 1e-6:
-        tracks = Tracks(tracks.ids, tracks.type, tracks.size, *at_rate(tracks.state, tracks.valid, dt, STEP))
+    if abs(dt - DT) > 1e-6:
+        tracks = Tracks(tracks.ids, tracks.type, tracks.size, *at_rate(tracks.state, tracks.valid, dt, DT))
     frames = tracks.valid.shape[1]
     return Recording(
         token=root.attrib.get("benchmarkID") or name.split(".")[0],
         source="commonroad",
         map=road.map,
-        time_us=np.arange(frames, dtype=np.int64) * round(STEP * 1e6),
+        time_us=np.arange(frames, dtype=np.int64) * DT_US,
         tracks=tracks,
         lights=no_lights(frames),
         sdc=None,

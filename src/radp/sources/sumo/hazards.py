@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radp.scenario import Box, LightState
+from radp.scenario import DT, Box, LightState
 from radp.sources.sumo.programs import sumo_module
-from radp.sources.sumo.recording import STEP, Act, Trace
+from radp.sources.sumo.recording import Act, Trace
 from radp.sources.sumo.road import SumoRoad
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class HazardDirector:
         present = sim.vehicle.getIDList()
         for actor in [a for a, (until, _) in self._pending.items() if until <= frame or a not in present]:
             self._release(sim, actor, actor in present)
-        if frame >= FIRST_ACT and self.rng.random() < STEP / self.every:
+        if frame >= FIRST_ACT and self.rng.random() < DT / self.every:
             self._waiting.append(int(self.rng.integers(3)))
         if self._waiting and frame % 5 == 0:
             play = (self._brake, self._cut_in, self._stall)[self._waiting[0]]
@@ -104,7 +104,7 @@ class HazardDirector:
             sim.vehicle.setMaxSpeedLat(actor, 1.0)
 
     def _note(self, kind: str, actor: str, frame: int, seconds: float) -> bool:
-        last = frame + round(seconds / STEP)
+        last = frame + round(seconds / DT)
         self.acts.append(Act(kind, actor, frame, last))
         self._pending[actor] = (last, kind)
         return True

@@ -10,11 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from radp.scenario import LightState
+from radp.scenario import DT, LightState
 from radp.sources.sumo.programs import sumo_module
 from radp.sources.sumo.road import SumoRoad
 
-STEP = 0.1  # [s]
 OPTIONS = (
     *("--step-length", "0.1", "--lateral-resolution", "0.8", "--default.speeddev", "0.1"),
     *("--time-to-teleport", "-1", "--collision.action", "warn", "--collision.check-junctions"),
@@ -78,7 +77,7 @@ def record(
     try:
         for lane, cap in road.caps.items():
             sim.lane.setMaxSpeed(lane, min(cap, sim.lane.getMaxSpeed(lane)))
-        frames = round(seconds / STEP)
+        frames = round(seconds / DT)
         vehicles: dict[str, Trace] = {}
         people: dict[str, Trace] = {}
         programs = sorted({light.tls for light in road.lights})

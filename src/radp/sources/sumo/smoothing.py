@@ -13,9 +13,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from radp.geometry.lines import arc_length
-from radp.scenario import PACIFICA, Ego
+from radp.scenario import DT, PACIFICA, Ego
 
-STEP = 0.1  # [s] between frames
 PATH_STEP = 0.25  # [m] between points of the path
 PATH_SIGMA = (2.4, 9.0)  # [m] limits of the path's smoothing, 0.6 s of travel in between
 PATH_SIGMA_TIME = 0.6  # [s]
@@ -49,20 +48,20 @@ class SmoothDrive:
     @property
     def speed(self) -> np.ndarray:
         """(T,) [m/s]."""
-        return np.maximum(np.gradient(self.s, STEP), 0.0)
+        return np.maximum(np.gradient(self.s, DT), 0.0)
 
     def ego_states(self) -> np.ndarray:
         """(T, 11) columns Ego: the Pacifica whose front bumper is where the car's was."""
         x, y, heading, bend = self.at(PACIFICA.front_length)
         speed = self.speed
-        accel = np.gradient(speed, STEP)
+        accel = np.gradient(speed, DT)
         yaw_rate = speed * bend
         steering = np.arctan(PACIFICA.wheel_base * bend)
         out = np.zeros((len(x), len(Ego)))
         out[:, Ego.X], out[:, Ego.Y], out[:, Ego.HEADING] = x, y, wrap(heading)
         out[:, Ego.VX], out[:, Ego.AX], out[:, Ego.AY] = speed, accel, speed * yaw_rate
-        out[:, Ego.YAW_RATE], out[:, Ego.YAW_ACCEL] = yaw_rate, np.gradient(yaw_rate, STEP)
-        out[:, Ego.STEERING], out[:, Ego.STEERING_RATE] = steering, np.gradient(steering, STEP)
+        out[:, Ego.YAW_RATE], out[:, Ego.YAW_ACCEL] = yaw_rate, np.gradient(yaw_rate, DT)
+        out[:, Ego.STEERING], out[:, Ego.STEERING_RATE] = steering, np.gradient(steering, DT)
         return out
 
     def box_states(self, length: float) -> np.ndarray:
@@ -81,7 +80,7 @@ def smooth_drive(front: np.ndarray, angle: np.ndarray) -> SmoothDrive:
     """front (T, 2) bumper points, angle (T,) headings from SUMO -> SmoothDrive."""
     moved = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(front, axis=0).T))])
     path, reached = _resampled_path(front, angle, moved)
-    speed = np.gradient(moved, STEP) if len(moved) > 1 else np.zeros(1)
+    speed = np.gradient(moved, DT) if len(moved) > 1 else np.zeros(1)
     points = _smooth_path(path, _speed_on_path(speed, reached, len(path)))
     along = arc_length(points)
     even = np.arange(0.0, along[-1], PATH_STEP)
@@ -138,7 +137,7 @@ def _smooth_progress(s: np.ndarray) -> np.ndarray:
     """(T,) -> (T,): Gaussian over time, both ends continued at constant speed; monotone as its input."""
     if len(s) < 3:
         return s
-    sigma = PROGRESS_SIGMA / STEP
+    sigma = PROGRESS_SIGMA / DT
     pad = int(4 * sigma) + 1
     steps = np.arange(1, pad + 1)
     padded = np.concatenate([s[0] - steps[::-1] * (s[1] - s[0]), s, s[-1] + steps * (s[-1] - s[-2])])
@@ -147,11 +146,11 @@ def _smooth_progress(s: np.ndarray) -> np.ndarray:
 
 def smooth_chord(front: np.ndarray, angle: np.ndarray, length: float, sigma: float = 0.3) -> np.ndarray:
     """(T, 5) columns Box of a long vehicle: SUMO's own pose, lightly smoothed over time [s]."""
-    wide = sigma / STEP
+    wide = sigma / DT
     nose = gaussian_filter1d(front, wide, axis=0, mode="nearest")
     heading = gaussian_filter1d(angle, wide, mode="nearest")
     center = nose - length / 2 * np.stack([np.cos(heading), np.sin(heading)], axis=1)
-    velocity = np.gradient(center, STEP, axis=0) if len(center) > 1 else np.zeros_like(center)
+    velocity = np.gradient(center, DT, axis=0) if len(center) > 1 else np.zeros_like(center)
     return np.concatenate([center, wrap(heading)[:, None], velocity], axis=1)
 
 

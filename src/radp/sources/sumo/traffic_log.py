@@ -12,12 +12,12 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from radp.geometry.lines import arc_length, headings, point_at, resample
-from radp.scenario import Box, ObjectType
+from radp.scenario import DT, Box, ObjectType
 from radp.sources.sumo.demand import Demand
 from radp.sources.sumo.hazards import JAY, name_hazards
 from radp.sources.sumo.recording import Act, NetworkRecording, Trace
 from radp.sources.sumo.road import SumoRoad
-from radp.sources.sumo.smoothing import STEP, SmoothDrive, smooth_chord, smooth_drive, wrap
+from radp.sources.sumo.smoothing import SmoothDrive, smooth_chord, smooth_drive, wrap
 from radp.sources.sumo.vehicles import EGO_CATEGORIES, PERSON_SIZE
 
 LONG = 7.0  # [m] longer vehicles keep SUMO's chord pose
@@ -126,9 +126,9 @@ def _walks(name: str, trace: Trace) -> Iterator[tuple[str, Trace]]:
 def _person_states(trace: Trace) -> np.ndarray:
     """(n, 5): a person faces where it walks; standing, it keeps its heading."""
     columns = trace.columns()
-    sigma = WALK_SIGMA / STEP
+    sigma = WALK_SIGMA / DT
     place = gaussian_filter1d(columns[:, :2], sigma, axis=0, mode="nearest")
-    velocity = np.gradient(place, STEP, axis=0)
+    velocity = np.gradient(place, DT, axis=0)
     walking = np.hypot(*velocity.T) > 0.3
     facing = np.where(walking, np.arctan2(velocity[:, 1], velocity[:, 0]), np.nan)
     known = np.maximum.accumulate(np.where(walking, np.arange(len(facing)), -1))

@@ -11,12 +11,11 @@ import numpy as np
 import shapely
 
 from radp.geometry.lines import point_at, tangents
-from radp.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
+from radp.scenario import DT, Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.sources.sumo.candidates import DRIVE, HISTORY, Candidate, EgoLog
 from radp.sources.sumo.hazards import concerns
 from radp.sources.sumo.recording import Act
 from radp.sources.sumo.road import SumoRoad
-from radp.sources.sumo.smoothing import STEP
 from radp.sources.sumo.surroundings import first_overlap
 from radp.sources.sumo.traffic_log import TrafficLog
 
@@ -107,7 +106,7 @@ def _motion_defect(drive: np.ndarray, hazard: bool) -> str:
         low = HARDEST_BRAKE if column == Ego.AX and hazard else low
         if drive[:, column].min() < low or drive[:, column].max() > high:
             return f"the ego's {column.name.lower()} is beyond comfort"
-    if not hazard and np.abs(np.diff(drive[:, Ego.AX])).max() > JERK * STEP:
+    if not hazard and np.abs(np.diff(drive[:, Ego.AX])).max() > JERK * DT:
         return "the ego's jerk is beyond comfort"
     return ""
 
@@ -122,7 +121,7 @@ def _route_defect(window: Window, log: TrafficLog, road: SumoRoad) -> str:
     offset = road.position_on_lane(lane, window.states[HISTORY, :2])
     left = sum(road.edge_length[edge] for edge in edges) - offset
     travelled = _moved(window.states[HISTORY:])
-    if left < max(travelled + ROUTE_BEYOND, limit * (DRIVE - 1) * STEP + ROUTE_SPARE):
+    if left < max(travelled + ROUTE_BEYOND, limit * (DRIVE - 1) * DT + ROUTE_SPARE):
         return "the trip ends too soon"
     blocks = set(road.roadblocks_of(edges))
     for column, light in enumerate(road.lights):
@@ -185,7 +184,7 @@ def make_scenario(window: Window, log: TrafficLog, road: SumoRoad, source: str) 
         route=road.roadblocks_of(edges),
         goal=_goal(road, edges[-1]),
         start=HISTORY,
-        dt=STEP,
+        dt=DT,
         tags=tags,
     )
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from radp.road.road_map import RoadMap
-from radp.scenario.scenario import Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
-from radp.scenario.vehicle import PACIFICA
+from radp.scenario import DT, DT_US, PACIFICA, Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.sources.synthetic.road import (
     ARMS,
     INBOUND,
@@ -24,7 +23,7 @@ from radp.sources.synthetic.road import (
     shift_left,
     turn_block,
 )
-from radp.sources.synthetic.traffic import DT, Chain, MadeTraffic, chain_poses, drive_traffic, light_lanes, make_chain
+from radp.sources.synthetic.traffic import Chain, MadeTraffic, chain_poses, drive_traffic, light_lanes, make_chain
 
 WARM_UP = 60  # frames driven before the log begins, so that the traffic has settled
 GREEN, YELLOW, ALL_RED = 6.0, 1.5, 1.5  # seconds
@@ -75,7 +74,7 @@ def make_scenario(
         kind=KINDS[turn],
         source="synthetic",
         map=road,
-        time_us=EPOCH_US + np.arange(history + frames, dtype=np.int64) * round(DT * 1e6),
+        time_us=EPOCH_US + np.arange(history + frames, dtype=np.int64) * DT_US,
         ego=log,
         tracks=tracks,
         lights=TrafficLights(lane=light_lanes(road), state=lights),

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from radp.road.road_map import RoadMap
-from radp.scenario.scenario import LightState
+from radp.scenario import DT, LightState
 
-DT = 0.1
 MIN_GAP, HEADWAY, ACCEL, BRAKE, HARDEST_BRAKE = 2.0, 1.4, 1.2, 2.0, 3.0
 CURVE_BRAKE = 1.2  # m/s2, ahead of strips with a lower limit
 SIBLING_LENGTH = 12.0  # connectors that leave the same lane cover each other this far

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from radp.runs.errors import BadInput
+from radp.sim.settings import Agents
 
 if TYPE_CHECKING:
     from radp.attribution.calibration import Calibration
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class Explain:
     """Say which rule presses on a plan: how strongly, from which second of the plan on, because of which object.
 
-    Either a planner drives scenarios and its worst moments are told, or one trajectory in a file is explained.
+    Either a planner drives scenarios and its worst moments are reported, or one trajectory in a file is explained.
 
     Example:
         radp explain --scenarios sumo14-val --planner pdm_closed --limit 3 --calibration radp-mini
@@ -39,7 +40,7 @@ class Explain:
     """When the trajectory was planned, in seconds after the scenario's start."""
     coordinates: Literal["ego", "world"] = "ego"
     """Of the trajectory: ego (x ahead, y left) or world (as in the scenario)."""
-    agents: Literal["reactive", "nonreactive"] = "reactive"
+    agents: Agents = "reactive"
     """How the others move: reactive (IDM) or nonreactive (as in the log)."""
     limit: int | None = None
     """At most this many scenarios, from the first."""
@@ -81,7 +82,7 @@ class Explain:
 
 
 def _drive(
-    scenarios: str, name: str, calibration: str | None, agents: str, limit: int | None, worst: int | None, seed: int
+    scenarios: str, name: str, calibration: str | None, agents: Agents, limit: int | None, worst: int | None, seed: int
 ) -> tuple[list[Explained], Calibration | None]:
     from radp.attribution.online import calibration_of
     from radp.planners import load_planner

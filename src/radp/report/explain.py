@@ -21,6 +21,7 @@ from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner
 from radp.sim.replay import observe_logs
+from radp.sim.settings import Agents
 from radp.sim.simulate import simulate
 
 APART = 10  # samples between two moments that are both told as the worst
@@ -41,7 +42,7 @@ def explain_planner(
     planner: Planner,
     scenarios: Sequence[Scenario] | Split,
     calibration: Calibration | None = None,
-    agents: str = "reactive",
+    agents: Agents = "reactive",
     worst: int | None = 3,
     seed: int = 0,
 ) -> list[Explained]:

@@ -43,7 +43,7 @@ def test_packaged_splits_have_names(packaged):
 
 
 def test_an_unknown_name_lists_what_exists(packaged):
-    with pytest.raises(BadInput, match=r"'tiny15' is neither a packaged split \(tiny14\) nor a path that exists"):
+    with pytest.raises(BadInput, match=r"'tiny15' is neither a packaged split \(tiny14\), nor one to make"):
         open_split("tiny15")
     with pytest.raises(BadInput, match=r"'huge' is neither a packaged model \(tiny\)"):
         model_path("huge")

@@ -78,8 +78,11 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
         if (made / MANIFEST).exists():
             return ScenarioStore.open(made, allow_missing=allow_missing)
         raise BadInput(f"{name_or_path} is not packaged: make it with radp data make-split {name_or_path}")
-    known = ", ".join((*zoo.list_splits(), *MADE))
-    raise BadInput(f"{str(name_or_path)!r} is neither a packaged split ({known}) nor a path that exists")
+    known, made_on_demand = ", ".join(zoo.list_splits()) or "none", ", ".join(MADE)
+    raise BadInput(
+        f"{str(name_or_path)!r} is neither a packaged split ({known}), nor one to make ({made_on_demand}), nor a path that "
+        "exists"
+    )
 
 
 def _is_scenario_file(file: Path) -> bool:

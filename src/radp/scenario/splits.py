@@ -78,10 +78,9 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
         if (made / MANIFEST).exists():
             return ScenarioStore.open(made, allow_missing=allow_missing)
         raise BadInput(f"{name_or_path} is not packaged: make it with radp data make-split {name_or_path}")
-    known, made_on_demand = ", ".join(zoo.list_splits()) or "none", ", ".join(MADE)
+    known, to_make = ", ".join(zoo.list_splits()) or "none", ", ".join(MADE)
     raise BadInput(
-        f"{str(name_or_path)!r} is neither a packaged split ({known}), nor one to make ({made_on_demand}), nor a path that "
-        "exists"
+        f"{str(name_or_path)!r} is neither a packaged split ({known}), nor one to make ({to_make}), nor a path that exists"
     )
 
 

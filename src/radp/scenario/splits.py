@@ -78,9 +78,10 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
         if (made / MANIFEST).exists():
             return ScenarioStore.open(made, allow_missing=allow_missing)
         raise BadInput(f"{name_or_path} is not packaged: make it with radp data make-split {name_or_path}")
-    known, to_make = ", ".join(zoo.list_splits()) or "none", ", ".join(MADE)
+    packaged, to_make = ", ".join(zoo.list_splits()) or "none", ", ".join(MADE)
+    found = str(name_or_path)
     raise BadInput(
-        f"{str(name_or_path)!r} is neither a packaged split ({known}), nor one to make ({to_make}), nor a path that exists"
+        f"{found!r} is neither a packaged split ({packaged}), nor one to make ({to_make}), nor a path that exists"
     )
 
 

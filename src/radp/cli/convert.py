@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,4 +60,6 @@ class DataConvert:
                     print(f"{name}: " + ", ".join(f"{word} {count}" for word, count in card[name].items()))
             for name, reason in card["failed"].items():
                 print(f"failed: {name}: {reason}")
-        return 1 if card["failed"] else 0
+        if not card["scenarios"]:
+            print(f"radp: no scenario came out of {card['logs']} logs", file=sys.stderr)
+        return 0 if card["scenarios"] and not card["failed"] else 1

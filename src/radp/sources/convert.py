@@ -12,7 +12,6 @@ also when the conversion was killed and taken up again.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -23,10 +22,12 @@ from typing import Any, Protocol
 
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
-from radp.runs.parallel import Failure, parallel_map
+from radp.runs.ledger import JsonLines
+from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.recording import Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
+from radp.storage.shelf import Shelf
 
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
     "nuplan": "radp.sources.nuplan.source:NUPLAN",
@@ -140,9 +141,9 @@ def convert(source: Source, options: Options, out: Path, workers: int = 1, finis
         raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")
     run = RunFolder.create(out, "data convert", {"source": source.name, **options.settings()}, execution={})
     with ScenarioWriter(out, ROWS_PER_SHARD, ZSTD_LEVEL) as writer:
-        journal = Journal(out / "items.jsonl")
-        left = [item for item in items if not journal.is_done(item.name, writer)]
-        shelf = Shelf(writer, journal, run, [item.name for item in left])
+        conversion = Conversion(run, writer)
+        left = [item for item in items if not conversion.is_done(item)]
+        shelf = Shelf[Converted](lambda turn, result: conversion.write(left[turn], result))
         parallel_map(
             partial(convert_item, source, finish), left, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
             name=_name, ledger=run.ledger, label="logs",
@@ -175,55 +176,30 @@ def convert_item(source: Source, finish: Finish, item: Item) -> Converted:
     return Converted(EncodedScenarios(tuple(scenarios), maps), tuple(refused))
 
 
-class Journal:
-    """Lines {item, tokens}: what each item gave. An item is done when all its tokens are in the store."""
+class Conversion:
+    """What is written of a conversion: scenarios, the journal (which item gave which tokens), the ledger.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._tokens: dict[str, list[str]] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                row = json.loads(line)
-                self._tokens[row["item"]] = row["tokens"]
-            except (ValueError, KeyError, TypeError):
-                continue  # cut short by a kill: that item is converted again
+    An item is done when all its tokens are in the store.
+    """
 
-    def is_done(self, item: str, writer: ScenarioWriter) -> bool:
-        return item in self._tokens and all(token in writer for token in self._tokens[item])
+    def __init__(self, run: RunFolder, writer: ScenarioWriter) -> None:
+        self.run, self.writer = run, writer
+        self._journal = JsonLines(run.path / "items.jsonl", "item", "tokens")
+        self._tokens: dict[str, list[str]] = {row["item"]: row["tokens"] for row in self._journal.rows()}
 
-    def record(self, item: str, tokens: list[str]) -> None:
-        if self._tokens.get(item) == tokens:
-            return
-        self._tokens[item] = tokens
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(("\n" if file.tell() else "") + json.dumps({"item": item, "tokens": tokens}))
+    def is_done(self, item: Item) -> bool:
+        tokens = self._tokens.get(item.name)
+        return tokens is not None and all(token in self.writer for token in tokens)
 
-
-class Shelf:
-    """Takes results as they arrive and writes them in the order of the items; those that are early wait."""
-
-    def __init__(self, writer: ScenarioWriter, journal: Journal, run: RunFolder, names: Sequence[str]) -> None:
-        self.writer, self.journal, self.run, self.names = writer, journal, run, names
-        self._waiting: dict[int, Converted | None] = {}
-        self._turn = 0
-
-    def put(self, index: int, result: Converted | None) -> None:
-        self._waiting[index] = result
-        while self._turn in self._waiting:
-            self._write(self.names[self._turn], self._waiting.pop(self._turn))
-            self._turn += 1
-
-    def lose(self, failure: Failure) -> None:
-        self.put(failure.index, None)
-
-    def _write(self, name: str, result: Converted | None) -> None:
-        if result is None:
-            return
+    def write(self, item: Item, result: Converted) -> None:
+        """Note what the item gave, then add what of it the store does not hold yet."""
         known = self.run.ledger.failures()
         for part in result.refused:
             if known.get(part.name) != part.reason:
                 self.run.ledger.record(part.name, part.reason)
-        self.journal.record(name, [row["token"] for row in result.rows.scenarios])
+        tokens = [row["token"] for row in result.rows.scenarios]
+        if self._tokens.get(item.name) != tokens:
+            self._journal.append(item=item.name, tokens=tokens)
         fresh = tuple(row for row in result.rows.scenarios if row["token"] not in self.writer)
         for row in fresh:
             if row["token"] in known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import ceil
@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from radp.runs.errors import BadInput
-from radp.runs.parallel import Failure, parallel_map
+from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.store import ScenarioWriter
 from radp.sources.sumo.card import Card, Tally
 from radp.sources.sumo.harvest import Harvest, Order, harvest
 from radp.sources.sumo.kinds import KINDS
 from radp.sources.sumo.programs import sumo_module
+from radp.storage.shelf import Shelf
 
 OVERSUPPLY = 3  # networks offer this many times what is wanted of a kind: not every network has every kind
 ROUNDS = 5  # more networks are made while scenarios are missing, a quarter as many each time
@@ -107,23 +108,10 @@ def _many(split: str, seed: int, networks: int, scenarios: int, workers: int, ou
     order = Order(split, 0, seed, seconds, max(2, ceil(2 * total / len(KINDS))), total, reuse_egos=True)
     with ScenarioWriter(out) as writer:
         for orders in _rounds(order, networks):
-            waiting: dict[int, Harvest | None] = {}
-            turn = [0]
-
-            def take(
-                index: int, result: Harvest | None, waiting: dict[int, Harvest | None] = waiting, turn: list[int] = turn
-            ) -> None:
-                waiting[index] = result
-                while turn[0] in waiting:
-                    _write(waiting.pop(turn[0]), writer, tally, scenarios)
-                    turn[0] += 1
-
-            def lose(failure: Failure, take: Callable[[int, None], None] = take) -> None:
-                tally.failed[failure.piece] = failure.reason
-                take(failure.index, None)
-
-            parallel_map(harvest, orders, workers=workers, on_result=take, on_failure=lose, name=lambda o: o.name,
-                         label="networks")  # fmt: skip
+            shelf = Shelf[Harvest](lambda _, result: _write(result, writer, tally, scenarios))
+            outcome = parallel_map(harvest, orders, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
+                                   name=lambda o: o.name, label="networks")  # fmt: skip
+            tally.failed |= {failure.piece: failure.reason for failure in outcome.failures}
             if len(writer) >= scenarios:
                 break
         missing = scenarios - len(writer)
@@ -132,9 +120,9 @@ def _many(split: str, seed: int, networks: int, scenarios: int, workers: int, ou
     return card
 
 
-def _write(result: Harvest | None, writer: ScenarioWriter, tally: Tally, most: int) -> None:
-    for scenario in result.scenarios if result else ():
+def _write(result: Harvest, writer: ScenarioWriter, tally: Tally, most: int) -> None:
+    for scenario in result.scenarios:
         if len(writer) < most:
             writer.add(scenario)
             tally.add(scenario)
-    tally.refused.update(result.defects if result else {})
+    tally.refused.update(result.defects)

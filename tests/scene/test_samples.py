@@ -11,9 +11,10 @@ import torch
 
 from radp.runs.errors import BadInput
 from radp.scene.npz import NpzFolder, write_npz
-from radp.scene.samples import MANIFEST, SampleStore, SampleWriter, iter_batches, pack_npz, shard_name
+from radp.scene.samples import SAMPLES, SampleStore, SampleWriter, iter_batches, pack_npz
 from radp.scene.scene import Scene
-from radp.storage.arrays import ArrayFileError, map_arrays, write_arrays
+from radp.storage.arrays import map_arrays, write_arrays
+from radp.storage.errors import StoreError
 from tests.made_scenes import made_scene
 
 
@@ -97,23 +98,21 @@ def test_killed_writer_goes_on(tmp_path, scene):
             if len(writer) == 8:
                 (tmp_path / "s" / ".tmp-1-shard-00001.safetensors").write_bytes(b"half")
                 raise KeyboardInterrupt
-    with pytest.raises(BadInput, match="no finished store"):
+    with pytest.raises(BadInput, match="is not finished"):
         SampleStore.open(tmp_path / "s")
     with SampleWriter(tmp_path / "s", 8) as writer:
         assert len(writer) == 8
         writer.append(scene[8:])
     store = SampleStore.open(tmp_path / "s")
     assert_same(store.read(range(21)), scene)
-    assert sorted(file.name for file in (tmp_path / "s").iterdir()) == [MANIFEST, *(shard_name(i) for i in range(3))]
+    wanted = [SAMPLES.file, *(f"shard-0000{i}.safetensors" for i in range(3))]
+    assert sorted(file.name for file in (tmp_path / "s").iterdir()) == wanted
 
 
 def test_finished_or_different_stores_are_refused(tmp_path, scene):
     write(tmp_path / "s", scene, [21])
     with pytest.raises(BadInput, match="finished"):
         SampleWriter(tmp_path / "s")
-    (tmp_path / "s" / MANIFEST).unlink()
-    with pytest.raises(BadInput, match="shards of 8"):
-        SampleWriter(tmp_path / "s", 16)
     with pytest.raises(ValueError, match="fields"), SampleWriter(tmp_path / "t") as writer:
         writer.append(scene)
         writer.append(scene.without_future())
@@ -126,12 +125,15 @@ def test_wrong_positions_and_broken_files_are_named(tmp_path, scene):
     for row in (21, -1):
         with pytest.raises(IndexError, match=f"sample {row} of a store of 21"):
             store.read([0, row])
-    file = tmp_path / "s" / shard_name(1)
+    file = tmp_path / "s" / "shard-00001.safetensors"
     file.write_bytes(file.read_bytes()[:5000])
-    with pytest.raises(ArrayFileError, match=r"shard-00001.*ends too early"):
+    with pytest.raises(StoreError, match=r"shard-00001.*ends too early"):
         SampleStore.open(tmp_path / "s")
-    (tmp_path / "s" / MANIFEST).write_text("{}")
-    with pytest.raises(BadInput, match="expected a radp-samples store"):
+    file.unlink()
+    with pytest.raises(StoreError, match="is not complete: 1 of 3 shards are missing"):
+        SampleStore.open(tmp_path / "s")
+    (tmp_path / "s" / SAMPLES.file).write_text("{}")
+    with pytest.raises(BadInput, match="does not describe a sample store"):
         SampleStore.open(tmp_path / "s")
 
 
@@ -161,5 +163,5 @@ def test_array_files(tmp_path):
     assert map_arrays(tmp_path / "x")[0]["b"][0, 0] == 0.0
     for bad in (b"", b"\x01", b"\xff" * 100):
         (tmp_path / "bad").write_bytes(bad)
-        with pytest.raises(ArrayFileError, match="bad: not a readable array file"):
+        with pytest.raises(StoreError, match="bad: not a readable array file"):
             map_arrays(tmp_path / "bad")

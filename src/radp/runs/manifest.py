@@ -10,6 +10,7 @@ from typing import Any
 
 from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
+from radp.runs.settings import as_json, first_difference
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,30 @@ class Manifest:
     def is_in(self, folder: Path) -> bool:
         return (folder / self.file).exists()
 
+    def describes(self, folder: Path) -> bool:
+        """Whether the folder says that it holds this, of whatever version."""
+        try:
+            return json.loads((folder / self.file).read_bytes()).get("format") == self.format
+        except (OSError, ValueError, RecursionError, AttributeError):
+            return False
+
     def write(self, folder: Path, content: Mapping[str, Any]) -> None:
         """Format and version, then the content; whole or not at all."""
         head = {} if self.format is None else {"format": self.format}
         write_json_atomically(folder / self.file, {**head, self.version_key: self.version, **content})
+
+    def begin(self, folder: Path, content: Mapping[str, Any]) -> None:
+        """Describe a new folder; one that is described already must say the same."""
+        if not self.is_in(folder):
+            self.write(folder, content)
+            return
+        found = self.read(folder)
+        if found[self.version_key] != self.version:
+            raise self.error(f"{folder} was begun by an earlier radp: it can be read, but not taken up again")
+        if difference := first_difference({name: found.get(name) for name in content}, as_json(content)):
+            raise self.error(
+                f"{folder} holds another {self.holds} ({difference}); choose another folder or delete this one"
+            )
 
     def read(self, folder: Path) -> dict[str, Any]:
         """All of it; the error is one sentence that names the file and what is wrong."""

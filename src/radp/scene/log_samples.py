@@ -2,7 +2,7 @@
 
     maps/KEY.map              one road map, compressed without loss
     shard-00000.safetensors   traffic and lights of some logs, and the samples taken from them
-    manifest.json             written last
+    manifest.json             how samples were taken, and the number of shards
 
 Every vehicle of a log can be the ego at every frame, so a sample costs little more than its own future; what `read`
 gives equals `scenes_from_log(as_ego(scenario, track), [frame])` bit for bit.
@@ -22,8 +22,7 @@ import torch
 from radp.geometry.ragged import Ragged
 from radp.road.route import correct_route
 from radp.runs.errors import BadInput
-from radp.runs.files import remove_temporaries, write_atomically, write_json_atomically
-from radp.runs.parallel import parallel_map
+from radp.runs.manifest import Manifest
 from radp.scenario import RoadMap, Scenario
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos, with_ego_track
 from radp.scenario.splits import Split
@@ -39,14 +38,15 @@ from radp.scene.builder import (
     fill,
     to_scene,
 )
-from radp.scene.samples import MANIFEST, check_rows, iter_batches, read_manifest, shard_name
+from radp.scene.samples import iter_batches
 from radp.scene.scene import EgoColumn, Scene
 from radp.sim.observation import HISTORY
-from radp.storage.arrays import map_arrays, write_arrays
-from radp.storage.records import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
+from radp.storage.arrays import map_arrays
+from radp.storage.keyed import RecordFolder
+from radp.storage.records import content_hash
+from radp.storage.shards import Arrays, Rows, ShardFiles
 
-FORMAT, VERSION = "radp-log-samples", 1
-MAPS = "maps"
+LOGS = Manifest("manifest.json", "radp-log-samples", 1, "store of log samples")
 LOG_FIELDS = ("states", "valid", "types", "sizes", "light_lanes", "light_states")
 SAMPLE_FIELDS = ("log", "frame", "first", "last", "ego", "pose", "ego_current_state", "ego_agent_future",
                  "route", "route_offsets")  # fmt: skip
@@ -137,51 +137,38 @@ def write_log_samples(
 ) -> LogSamples:
     """Make the store of all scenarios; shards that are there are kept, so a killed run goes on with the same call."""
     path, choice = Path(path), choice or SampleChoice()
-    (path / MAPS).mkdir(parents=True, exist_ok=True)
-    for folder in (path, path / MAPS):
-        remove_temporaries(folder)
     settings = {**asdict(choice), "logs": len(scenarios)}
-    shards = -(-len(scenarios) // choice.logs_per_shard)
-    missing = [i for i in range(shards) if not _is_done(path / shard_name(i), settings)]
-    outcome = parallel_map(
-        partial(_write_shard, path, scenarios, choice, settings), missing, workers=workers, label="shards"
-    )
-    if outcome.failures:
-        failure = outcome.failures[0]
-        raise BadInput(f"{path}: shard {failure.piece} was not written: {failure.reason}")
-    manifest = {"format": FORMAT, "version": VERSION, "settings": settings, "shards": shards}
-    write_json_atomically(path / MANIFEST, manifest)
+    shards, count = ShardFiles(path), -(-len(scenarios) // choice.logs_per_shard)
+    if not LOGS.is_in(path):  # 0.1.0 wrote the manifest last: shards say themselves what they were begun with
+        for file in path.glob("shard-*"):
+            if (found := map_arrays(file)[1]["settings"]) != settings:
+                raise BadInput(f"{path} was begun with other settings ({found}); choose another folder")
+    LOGS.begin(path, {"settings": settings, "shards": count})
+    maps_of(path).clean()
+    shards.fill(count, partial(_shard, path, scenarios, choice, settings), workers)
     return LogSamples.open(path)
 
 
-def _is_done(file: Path, settings: dict[str, Any]) -> bool:
-    if not file.exists():
-        return False
-    found = map_arrays(file)[1]["settings"]
-    if found != settings:
-        raise BadInput(f"{file.parent} was begun with other settings ({found}); choose another folder")
-    return True
+def maps_of(path: Path) -> RecordFolder[RoadMap]:
+    return RecordFolder(path / "maps", RoadMap, ".map")
 
 
-def _write_shard(
+def _shard(
     path: Path, scenarios: Sequence[Scenario] | Split, choice: SampleChoice, settings: dict[str, Any], number: int
-) -> None:
+) -> tuple[dict[str, np.ndarray], Any]:
+    """Arrays and note of one shard; its maps are written on the way."""
     first = number * choice.logs_per_shard
     logs = [scenarios[i] for i in range(first, min(first + choice.logs_per_shard, len(scenarios)))]
+    maps, notes = maps_of(path), []
     arrays: dict[str, np.ndarray] = {}
-    notes = []
     for i, scenario in enumerate(logs):
         key = content_hash(scenario.map)
-        if not (file := map_file(path, key)).exists():
-            write_atomically(file, pack_blobs(encode_fields(scenario.map)))
+        if key not in maps:
+            maps.write(key, scenario.map)
         arrays |= {f"{i}.{name}": array for name, array in log_arrays(scenario).items()}
         notes.append({"token": scenario.token, "kind": scenario.kind, "map": key, "tags": scenario.tags})
     arrays |= {f"samples.{name}": array for name, array in sample_arrays(logs, choice).items()}
-    write_arrays(path / shard_name(number), arrays, {"settings": settings, "logs": notes})
-
-
-def map_file(path: Path, key: str) -> Path:
-    return path / MAPS / f"{key}.map"
+    return arrays, {"settings": settings, "logs": notes}
 
 
 class LogSamples:
@@ -193,24 +180,19 @@ class LogSamples:
 
     def __init__(self, path: Path, config: SceneConfig = PUBLISHED) -> None:
         self.path, self.config = path, config
-        manifest = read_manifest(path, FORMAT, VERSION)
         self.notes: list[dict[str, Any]] = []
         self._logs: list[dict[str, np.ndarray]] = []
+        self._map_files = maps_of(path)
         self._maps: dict[str, RoadMap] = {}
         parts: list[dict[str, np.ndarray]] = []
-        for number in range(manifest["shards"]):
-            arrays, note = map_arrays(path / shard_name(number))
+        for arrays, note in ShardFiles(path).open(LOGS.read(path)["shards"]):
             part = {name: arrays[f"samples.{name}"] for name in SAMPLE_FIELDS}
             parts.append({**part, "log": part["log"] + len(self._logs)})
             for i, log in enumerate(note["logs"]):
                 self._logs.append({name: arrays[f"{i}.{name}"] for name in LOG_FIELDS})
                 self.notes.append(log)
-        self._parts = parts
-        self._starts = np.concatenate(([0], np.cumsum([len(part["log"]) for part in parts]))).astype(np.int64)
-        self.log, self.frame, self.ego = (
-            np.concatenate([part[name] for part in parts]) if parts else np.zeros(0, dtype=np.int32)
-            for name in ("log", "frame", "ego")
-        )
+        self._rows = Rows(parts, "log")
+        self.log, self.frame, self.ego = (self._rows.whole(name, np.int32) for name in ("log", "frame", "ego"))
 
     @classmethod
     def open(cls, path: Path | str, config: SceneConfig = PUBLISHED) -> LogSamples:
@@ -219,32 +201,26 @@ class LogSamples:
     def _map(self, key: str) -> RoadMap:
         """The road map, decoded at the first call."""
         if key not in self._maps:
-            file = map_file(self.path, key)
-            try:
-                self._maps[key] = decode_fields(RoadMap, unpack_blobs(file.read_bytes()))
-            except (OSError, BadInput) as error:
-                raise BadInput(f"{file}: not a readable road map ({error})") from None
+            self._maps[key] = self._map_files.read(key)
         return self._maps[key]
 
     def __len__(self) -> int:
-        return int(self._starts[-1])
+        return len(self._rows)
 
     def kinds(self) -> np.ndarray:
         """(N,) kind of the log of each sample."""
         return np.array([note["kind"] for note in self.notes])[self.log]
 
     def read(self, indices: Sequence[int] | np.ndarray) -> Scene:
-        rows = check_rows(indices, len(self))
-        arrays = empty_arrays(len(rows), self.config, with_future=True)
-        for b, row in enumerate(rows.tolist()):
-            part = int(np.searchsorted(self._starts, row, "right")) - 1
-            sample, k = self._parts[part], row - int(self._starts[part])
+        places = self._rows.places(indices)
+        arrays = empty_arrays(len(places), self.config, with_future=True)
+        for b, (sample, k) in enumerate(places):
             fill(arrays, b, self._moment(sample, k), self.config)
             arrays["ego_current_state"][b] = sample["ego_current_state"][k]
             arrays["ego_agent_future"][b] = sample["ego_agent_future"][k]
         return to_scene(arrays)
 
-    def _moment(self, sample: dict[str, np.ndarray], k: int) -> Moment:
+    def _moment(self, sample: Arrays, k: int) -> Moment:
         number, frame = int(sample["log"][k]), int(sample["frame"][k])
         log = self._logs[number]
         states, valid = log["states"], log["valid"]

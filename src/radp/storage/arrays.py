@@ -9,24 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from radp.runs.errors import BadInput
+from radp.runs.errors import LostWrite
 from radp.runs.files import atomic_path
+from radp.storage.errors import StoreError
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
 NOTE = "radp"  # the one metadata key: several would be written in an order that changes from run to run
 
 
-class ArrayFileError(BadInput):
-    """A file that does not hold what it should; the message names the file."""
-
-
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], note: Any = None) -> None:
     """Write all arrays and a JSON-able note; the same input gives the same bytes, and the file is whole or absent."""
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with atomic_path(path) as temporary:
-        save_file(whole, temporary, metadata={NOTE: json.dumps(note, sort_keys=True)})
+    try:
+        with atomic_path(path) as temporary:
+            save_file(whole, temporary, metadata={NOTE: json.dumps(note, sort_keys=True)})
+    except SafetensorError as error:
+        raise LostWrite(f"{path} cannot be written ({error})") from None
 
 
 def map_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:
@@ -39,7 +40,7 @@ def map_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:
         note = json.loads(entries.pop("__metadata__", {}).get(NOTE, "null"))
         return {name: _array(memory, head, entry) for name, entry in entries.items()}, note
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArrayFileError(f"{path}: not a readable array file ({error})") from None
+        raise StoreError(f"{path}: not a readable array file ({error})") from None
 
 
 def _array(memory: mmap.mmap, head: int, entry: dict[str, Any]) -> np.ndarray:

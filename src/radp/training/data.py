@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,12 +9,11 @@ import numpy as np
 
 from radp.runs.errors import BadInput
 from radp.scene.builder import SceneConfig
-from radp.scene.log_samples import FORMAT as LOG_FORMAT
-from radp.scene.log_samples import LogSamples
+from radp.scene.log_samples import LOGS, LogSamples
 from radp.scene.npz import NpzFolder
-from radp.scene.samples import FORMAT as SAMPLE_FORMAT
-from radp.scene.samples import MANIFEST, Samples, SampleStore, check_rows
+from radp.scene.samples import SAMPLES, Samples, SampleStore
 from radp.scene.scene import Scene
+from radp.storage.shards import check_rows
 from radp.training.loop import shuffled_rows
 
 
@@ -24,17 +22,13 @@ def open_samples(path: Path | str, scenes: SceneConfig) -> Samples:
     path = Path(path)
     if not path.is_dir():
         raise BadInput(f"{path} is no folder of samples")
-    if not (path / MANIFEST).exists():
+    if not SAMPLES.is_in(path):
         return NpzFolder(path)
-    try:
-        found = json.loads((path / MANIFEST).read_bytes()).get("format")
-    except (ValueError, AttributeError):
-        raise BadInput(f"{path / MANIFEST} is not readable") from None
-    if found == LOG_FORMAT:
+    if LOGS.describes(path):
         return LogSamples.open(path, scenes)
-    if found == SAMPLE_FORMAT:
+    if SAMPLES.describes(path):
         return SampleStore.open(path)
-    raise BadInput(f"{path} holds {found!r}, expected samples made by radp data samples")
+    raise BadInput(f"{path / SAMPLES.file} does not describe samples made by radp data samples")
 
 
 class Mixture:

@@ -1,0 +1,91 @@
+"""Rows of arrays in numbered files: made in parallel, each whole or not there, memory-mapped when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radp.runs.errors import BadInput
+from radp.runs.files import remove_temporaries
+from radp.runs.parallel import parallel_map
+from radp.storage.arrays import map_arrays, write_arrays
+from radp.storage.errors import StoreError
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class ShardFiles:
+    """The shards of a folder; `name` is a pattern for their numbers."""
+
+    path: Path
+    name: str = "shard-{:05d}.safetensors"
+
+    def file(self, number: int) -> Path:
+        return self.path / self.name.format(number)
+
+    def missing(self, count: int) -> list[int]:
+        return [number for number in range(count) if not self.file(number).exists()]
+
+    def open(self, count: int) -> list[tuple[dict[str, np.ndarray], Any]]:
+        """Arrays and note of each; StoreError if one is missing or cut short."""
+        if missing := self.missing(count):
+            raise StoreError(f"{self.path} is not complete: {len(missing)} of {count} shards are missing")
+        return [map_arrays(self.file(number)) for number in range(count)]
+
+    def fill(self, count: int, make: Callable[[int], tuple[Arrays, Any]], workers: int, label: str = "shards") -> None:
+        """Make those that are missing: `make` gives arrays and note of a number; importable, or a partial of such."""
+        remove_temporaries(self.path)
+        outcome = parallel_map(partial(_make, self, make), self.missing(count), workers=workers, label=label)
+        if outcome.failures:
+            failure = outcome.failures[0]
+            raise BadInput(f"{self.path}: shard {failure.piece} was not written: {failure.reason}")
+
+
+def _make(shards: ShardFiles, make: Callable[[int], tuple[Arrays, Any]], number: int) -> None:
+    write_arrays(shards.file(number), *make(number))
+
+
+class Rows:
+    """N rows that lie in several mapped files, by one running number; the array `counted` has a row of each."""
+
+    def __init__(self, parts: Sequence[Arrays], counted: str) -> None:
+        self.parts = parts
+        self.starts = np.concatenate(([0], np.cumsum([len(part[counted]) for part in parts]))).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def places(self, rows: Sequence[int] | np.ndarray) -> list[tuple[Arrays, int]]:
+        """The file of each row, and its place there; IndexError names the first that is not there."""
+        wanted = check_rows(rows, len(self))
+        where = np.searchsorted(self.starts, wanted, "right") - 1
+        return [(self.parts[p], k) for p, k in zip(where.tolist(), (wanted - self.starts[where]).tolist())]
+
+    def gather(self, names: Sequence[str], rows: Sequence[int] | np.ndarray) -> dict[str, np.ndarray]:
+        """name -> (B, ...), copied out of the files: the page cache serves what was read before."""
+        places, found = self.places(rows), {}
+        for name in names:
+            like = self.parts[0][name]
+            found[name] = out = np.empty((len(places), *like.shape[1:]), dtype=like.dtype)
+            for k, (part, row) in enumerate(places):
+                out[k] = part[name][row]
+        return found
+
+    def whole(self, name: str, dtype: Any = np.float32) -> np.ndarray:
+        """(N, ...) all rows; without any file an empty array."""
+        return np.concatenate([part[name] for part in self.parts]) if self.parts else np.zeros(0, dtype)
+
+
+def check_rows(indices: Sequence[int] | np.ndarray, count: int) -> np.ndarray:
+    """Positions as an array; IndexError names the first that is not there."""
+    rows = np.asarray(indices, dtype=np.int64)
+    wrong = (rows < 0) | (rows >= count)
+    if wrong.any():
+        raise IndexError(f"sample {int(rows[wrong][0])} of a store of {count}")
+    return rows

@@ -14,8 +14,10 @@ import pytest
 
 import radp.attribution.cache as module
 from radp.attribution.cache import Cache
+from radp.rules import comfort
 from radp.runs.errors import BadInput
-from tests.attribution.making_cache import COUNT, PART, SCALES, make_cache, make_samples
+from tests.attribution import making_cache
+from tests.attribution.making_cache import COUNT, PART, SCALES, awake, make_cache, make_samples
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +56,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: Path, tmp_path: Path) -> N
     assert len(resumed) == len(whole) == COUNT
     for mine, theirs in zip(parts(path), parts(tmp_path / "whole"), strict=True):
         assert mine.name == theirs.name and mine.read_bytes() == theirs.read_bytes()
-    rows = np.concatenate([part["row"] for part in resumed._parts])
+    rows = np.concatenate([part["row"] for part in resumed.rows.parts])
     assert len(set(rows.tolist())) == COUNT
 
 
@@ -64,19 +66,59 @@ def test_reading_gives_what_head_and_teacher_had(data: Path, tmp_path: Path) -> 
     state, pressure = cache.read(order)
     np.testing.assert_array_equal(pressure.numpy(), cache.pressure[order])
     for k, row in enumerate(order):
-        part = cache._parts[row // PART]
+        part = cache.rows.parts[row // PART]
         np.testing.assert_array_equal(state.features[k].numpy(), part["features"][row % PART])
         np.testing.assert_array_equal(state.ego_token[k].numpy(), part["tokens"][row % PART, 0].astype(np.float32))
     assert cache.rules == SCALES.rules
 
 
-@pytest.mark.parametrize("change", ["calibration", "seed"])
-def test_a_stale_cache_is_refused(change: str, data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("seed", "seed is 5 there and 6 now"),
+        ("levels", r"levels is \[0\.5, .*\] there and \[1\.0, .*\] now"),
+        ("weights", "planner is '[0-9a-f]{16}' there and '[0-9a-f]{16}' now"),
+        ("constant", r"constants\.comfort\.MAX_JERK is 8\.37 there and 9\.0 now"),
+        ("scale", r"constants\.comfort\.scale is 1\.0 there and 1\.1 now"),
+        ("definition", "its rules judge fixed plans otherwise than those now"),
+    ],
+)
+def test_a_stale_cache_is_refused(
+    change: str, words: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_cache(tmp_path / "c", data)
-    other = replace(SCALES, kappa=(1.0, *SCALES.kappa[1:])) if change == "calibration" else SCALES
-    what = "planner, rules or calibration" if change == "calibration" else "seed"
-    with pytest.raises(BadInput, match=f"is a stale cache: its {what} differ from what is asked for"):
-        make_cache(tmp_path / "c", data, other, seed=5 if change == "calibration" else 6)
+    if change == "constant":
+        monkeypatch.setattr(comfort, "MAX_JERK", 9.0)
+    if change == "scale":
+        monkeypatch.setattr(comfort.Comfort, "scale", 1.1)
+    if change == "definition":
+        terms = comfort.Comfort.terms
+        monkeypatch.setattr(comfort.Comfort, "terms", lambda *given: terms(*given)[:2])
+    if change == "weights":
+        monkeypatch.setattr(making_cache, "awake", lambda config: awake(config, seed=1))
+    levels = replace(SCALES, kappa=(1.0, *SCALES.kappa[1:])) if change == "levels" else SCALES
+    with pytest.raises(BadInput, match=f"holds another cache \\({words}\\); choose another folder"):
+        make_cache(tmp_path / "c", data, levels, seed=6 if change == "seed" else 5)
+
+
+def test_the_text_of_source_files_does_not_matter(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not read, it cannot: a comment makes no cache stale."""
+    make_cache(tmp_path / "c", data)
+    read = Path.read_bytes
+
+    def without_source(path: Path) -> bytes:
+        assert path.suffix != ".py"
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", without_source)
+    monkeypatch.setattr(comfort.Comfort, "weight", 0.9)  # of the alignment loss: no part of a pressure
+    assert len(make_cache(tmp_path / "c", data)) == COUNT
+
+
+def test_training_and_validation_must_come_from_the_same(data: Path, tmp_path: Path) -> None:
+    one, two = make_cache(tmp_path / "a", data), make_cache(tmp_path / "b", data, seed=6)
+    assert one.is_like(two)
+    assert not one.is_like(make_cache(tmp_path / "c", data, replace(SCALES, kappa=(1.0, *SCALES.kappa[1:]))))
 
 
 def test_a_folder_without_a_cache_is_refused(tmp_path: Path) -> None:

@@ -359,11 +359,11 @@ class TrainHead:
         torch.set_num_threads(self.threads)
         config = HeadTraining(epochs=self.epochs, batch=self.batch, lr=self.lr, seed=self.seed)
         train, held_out = Cache(self.cache), Cache(self.validation) if self.validation is not None else None
-        if held_out is not None and held_out.about["fingerprint"] != train.about["fingerprint"]:
+        if held_out is not None and not held_out.is_like(train):
             raise BadInput(
                 f"{self.validation} was made with another planner, other rules or another calibration than {self.cache}"
             )
-        settings = {**asdict(config), "heads": self.heads, "cache": train.about}
+        settings = {**asdict(config), "heads": self.heads, "cache": train.made_of}
         folder = RunFolder.create(self.out, "train head", settings, self.seed, {"threads": self.threads})
         print(run(config, folder, train, held_out, self.heads))
         return 0

@@ -168,5 +168,5 @@ def train_head(
     target = folder.path / "head"
     if is_main_process():
         head = task.model.with_levels(*fit_levels(tell(task.model, cache), cache.pressure))
-        save_head(head, target, {"run": folder.config, "cache": cache.about})
+        save_head(head, target, {"run": folder.config, "cache": cache.made_of})
     return target

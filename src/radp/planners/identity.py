@@ -1,0 +1,48 @@
+"""What a planner is, as a hash: its weights and sizes, the levels of its rules, its source file. Not its name."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from radp.runs.settings import as_json
+
+DIGITS = 16
+
+
+def planner_hash(
+    model: nn.Module | None = None, head: nn.Module | None = None, levels: Any = None, source: Path | None = None
+) -> str | None:
+    """16 hex digits that change with the values of what is given; None if nothing is.
+
+    model: with adapters merged. head: of attribution. levels: of its rules (a calibration), as JSON knows it.
+    source: the file of a planner of the user's own.
+    """
+    digest, known = hashlib.sha256(), False
+    for name, part in (("model", model), ("head", head), ("levels", levels), ("source", source)):
+        if part is None:
+            continue
+        known = True
+        digest.update(f"{name}:".encode())
+        if isinstance(part, nn.Module):
+            _take_module(digest, part)
+        else:
+            digest.update(part.read_bytes() if isinstance(part, Path) else repr(as_json(part)).encode())
+    return digest.hexdigest()[:DIGITS] if known else None
+
+
+def _take_module(digest: Any, module: nn.Module) -> None:
+    """Every weight, and the settings by which it is used; those at their defaults are left out, as new ones come."""
+    for name, value in sorted(module.state_dict().items()):
+        digest.update(f"{name}:{value.dtype}{tuple(value.shape)}:".encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    if is_dataclass(config := getattr(module, "config", None)):
+        chosen = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
+        digest.update(repr(as_json(chosen)).encode())
+    if (normaliser := getattr(module, "normaliser", None)) is not None:
+        digest.update(repr(normaliser.to_args()).encode())

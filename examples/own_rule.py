@@ -70,8 +70,8 @@ def main() -> None:
     from radp.report.explain import explain_planner, explained_text
     from radp.sources.synthetic import make_scenario
 
-    told = explain_planner(load_planner("constant_velocity"), [make_scenario(1, agents=20)], agents="nonreactive")
-    print(explained_text(told, calibrated=False))
+    explained = explain_planner(load_planner("constant_velocity"), [make_scenario(1, agents=20)], agents="nonreactive")
+    print(explained_text(explained, calibrated=False))
 
 
 if __name__ == "__main__":

@@ -69,10 +69,10 @@ def test_whoever_reads_an_incomplete_store_learns_it(capsys, long_drives, tmp_pa
     assert "is incomplete: " in error and "scenarios-00001.arrow" in error and "2 of 4 scenarios can be read" in error
     assert "Traceback" not in error and not (tmp_path / "out").exists()
     assert main([*arguments, "--allow-missing"]) == 0
-    told = capsys.readouterr()
-    assert "2 of 4 scenarios can be read; going on with these" in told.err
+    printed = capsys.readouterr()
+    assert "2 of 4 scenarios can be read; going on with these" in printed.err
     if command is SIMULATE:
-        assert "missing: 2 scenarios that could not be read" in told.out
+        assert "missing: 2 scenarios that could not be read" in printed.out
         assert json.loads((tmp_path / "out" / "summary.json").read_text())["missing"] == 2
         assert main(["score", str(tmp_path / "out")]) == 0
 
@@ -135,7 +135,7 @@ def test_export_does_not_write_one_file_twice(capsys, store, tmp_path):
     assert "'s 0' and 's_0' would both be written" in capsys.readouterr().err
 
 
-def test_bench_without_its_part_is_told(capsys, monkeypatch):
+def test_bench_without_its_part_is_refused(capsys, monkeypatch):
     from radp.cli import bench
 
     monkeypatch.setitem(bench.BENCHES, "sim", ("radp.runs.folder:no_such_bench",))

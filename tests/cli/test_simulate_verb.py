@@ -50,7 +50,7 @@ def test_bad_input_is_one_sentence_and_code_2(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], words: str
 ) -> None:
     assert call(scenario, tmp_path / "run", *more) == 2
-    told = capsys.readouterr().err.strip()
-    assert words in told
-    assert "\n" not in told
+    printed = capsys.readouterr().err.strip()
+    assert words in printed
+    assert "\n" not in printed
     assert not (tmp_path / "run").exists()

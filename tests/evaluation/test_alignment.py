@@ -74,7 +74,7 @@ def test_shuffling_destroys_order_and_keeps_values():
     np.testing.assert_array_equal(rows.shuffled, measure(score, score, EVENT, seed=3).shuffled)
 
 
-def test_the_sharper_source_is_the_better_one_and_the_difference_is_told():
+def test_the_sharper_source_is_the_better_one_and_the_difference_is_reported():
     aligned = align(made_drives(), resamples=500)
     teacher, head = aligned.macro["teacher"]["rho"], aligned.macro["head"]["rho"]
     assert teacher.value > head.value > 0 and teacher.low <= teacher.value <= teacher.high

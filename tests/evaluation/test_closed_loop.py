@@ -115,7 +115,7 @@ def test_changed_planner_file_is_refused(scenarios: str, tmp_path: Path) -> None
         ({"agents": "angry"}, "agents is 'angry'"),
     ],
 )
-def test_bad_input_is_told_before_a_folder_is_made(
+def test_bad_input_is_reported_before_a_folder_is_made(
     scenarios: str, tmp_path: Path, arguments: dict[str, object], words: str
 ) -> None:
     with pytest.raises(BadInput, match=words):
@@ -153,9 +153,9 @@ def test_teacher_goes_by_the_levels_of_the_planner_that_is_named(scenarios: str,
     plain = simulate(scenarios, tmp_path / "plain", attribution="teacher", limit=1)
     named = simulate(scenarios, tmp_path / "named", attribution="teacher", limit=1, calibration="radp-mini")
     kappa = np.array(Calibration.load(model_path("radp-mini")).kappa)
-    without, told = (next(run.rollouts()).exact_pressures for run in (plain, named))
+    without, calibrated = (next(run.rollouts()).exact_pressures for run in (plain, named))
     gradient = np.expm1(without) * (1 + 1e-6)  # without levels kappa is 1
-    np.testing.assert_allclose(told, np.log1p(gradient / (kappa + 1e-6)), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(calibrated, np.log1p(gradient / (kappa + 1e-6)), rtol=1e-3, atol=1e-4)
     assert Run.open(tmp_path / "named").job.calibration == "radp-mini"
     with pytest.raises(BadInput, match="no planner with a calibration"):
         simulate(scenarios, tmp_path / "none", attribution="teacher", calibration="idm")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from radp.evaluation.fidelity import Frames, fidelity, fidelity_table, frames_of
+from radp.evaluation.fidelity import PressureFrames, fidelity, fidelity_table, frames_of
 from radp.runs.errors import BadInput
 from radp.sim.rollout import Rollout, logged_agents
 from tests.small_scenarios import small_scenario
@@ -16,26 +16,26 @@ from tests.small_scenarios import small_scenario
 RULES = ("collision", "lane", "speed")
 
 
-def random_frames(seed: int = 0, scenarios: int = 7) -> Frames:
+def random_frames(seed: int = 0, scenarios: int = 7) -> PressureFrames:
     """Scenarios of different length, the first rule mostly zero (ties), the head a noisy teacher."""
     draw = np.random.default_rng(seed)
     scenario = np.repeat(np.arange(scenarios), draw.integers(5, 20, scenarios))
     exact = draw.exponential(size=(len(scenario), 3)).round(2)
     exact[:, 0] *= draw.random(len(exact)) < 0.3
-    told = np.maximum(exact + draw.normal(0, 0.4, exact.shape), 0).round(2)
-    return Frames(RULES, told, exact, scenario, tuple(map(str, range(scenarios))))
+    predicted = np.maximum(exact + draw.normal(0, 0.4, exact.shape), 0).round(2)
+    return PressureFrames(RULES, predicted, exact, scenario, tuple(map(str, range(scenarios))))
 
 
 def test_values_are_those_of_scipy_and_of_plain_means():
     frames = random_frames()
     found = fidelity(frames, "s", resamples=50)
-    rho = [spearmanr(frames.told[:, i], frames.exact[:, i]).statistic for i in range(3)]
+    rho = [spearmanr(frames.predicted[:, i], frames.exact[:, i]).statistic for i in range(3)]
     assert [e.value for e in found.spearman] == pytest.approx(rho, abs=1e-12)
     assert found.macro_spearman.value == pytest.approx(np.mean(rho), abs=1e-12)
-    assert found.macro_mae.value == pytest.approx(np.abs(frames.told - frames.exact).mean())
-    agree = [t.argmax() == e.argmax() for t, e in zip(frames.told, frames.exact)]
+    assert found.macro_mae.value == pytest.approx(np.abs(frames.predicted - frames.exact).mean())
+    agree = [t.argmax() == e.argmax() for t, e in zip(frames.predicted, frames.exact)]
     assert found.top1.value == pytest.approx(np.mean(agree))
-    assert found.frames == len(frames.told) and found.top1.count == 7
+    assert found.frames == len(frames.predicted) and found.top1.count == 7
     assert all(e.low <= e.value <= e.high for e in (found.macro_spearman, found.macro_mae, found.top1))
 
 
@@ -43,7 +43,7 @@ def test_intervals_are_percentiles_over_whole_scenarios():
     frames = random_frames(5)
     found = fidelity(frames, resamples=400)
     draw, means = np.random.default_rng([0, 7]), []
-    errors = np.abs(frames.told - frames.exact).mean(1)
+    errors = np.abs(frames.predicted - frames.exact).mean(1)
     for drawn in draw.integers(0, 7, (400, 7)):
         rows = np.concatenate([np.flatnonzero(frames.scenario == s) for s in drawn])
         means.append(errors[rows].mean())
@@ -53,8 +53,8 @@ def test_intervals_are_percentiles_over_whole_scenarios():
 def test_egos_of_one_log_are_drawn_together():
     frames = random_frames(6)
     once = fidelity(frames, resamples=400)
-    copied = Frames(
-        RULES, *(np.tile(values, (2, 1)) for values in (frames.told, frames.exact)),
+    copied = PressureFrames(
+        RULES, *(np.tile(values, (2, 1)) for values in (frames.predicted, frames.exact)),
         np.concatenate((frames.scenario, frames.scenario + 7)), frames.logs * 2,
     )  # fmt: skip
     twice = fidelity(copied, resamples=400)  # as one scenario each they would seem to be twice as many
@@ -80,15 +80,15 @@ def drive(**fields) -> Rollout:
 
 
 def test_frames_are_those_with_both_pressures_and_the_rules_that_the_head_knows():
-    told = np.random.default_rng(0).random((4, 3))
-    told[:, 1] = np.nan
-    rollout = drive(pressures=told, exact_pressures=told + 1, rules=RULES)
+    predicted = np.random.default_rng(0).random((4, 3))
+    predicted[:, 1] = np.nan
+    rollout = drive(pressures=predicted, exact_pressures=predicted + 1, rules=RULES)
     frames = frames_of([rollout, drive(failure="step 0: lost"), rollout])
     assert frames.rules == ("collision", "speed") and frames.scenario.tolist() == [0] * 4 + [1] * 4
-    np.testing.assert_array_equal(frames.exact, np.tile(told[:, [0, 2]] + 1, (2, 1)))
+    np.testing.assert_array_equal(frames.exact, np.tile(predicted[:, [0, 2]] + 1, (2, 1)))
     with pytest.raises(BadInput, match="the planner has no head"):
-        frames_of([drive(exact_pressures=told, rules=RULES)])
+        frames_of([drive(exact_pressures=predicted, rules=RULES)])
     with pytest.raises(BadInput, match="the teacher was not asked"):
-        frames_of([drive(pressures=told, rules=RULES)])
+        frames_of([drive(pressures=predicted, rules=RULES)])
     with pytest.raises(BadInput, match="no drives"):
         frames_of([])

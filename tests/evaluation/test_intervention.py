@@ -37,11 +37,11 @@ def test_changes_are_paired_and_only_of_high_frames():
     high = np.zeros((2, 100), dtype=bool)
     high[1, 5:10] = True
     trial = Trial(Nudge("run", "lane", 0.5, 0.3, "out"), -1, high, np.array([1]), ("b",))
-    told = compare(plain, trial, nudged)
-    by_name = dict(zip((e.name for e in ENDPOINTS), told.change))
-    assert by_name["collision"].value == -1.0 and told.frames == 5  # 2 s window: before the 9s
+    measured = compare(plain, trial, nudged)
+    by_name = dict(zip((e.name for e in ENDPOINTS), measured.change))
+    assert by_name["collision"].value == -1.0 and measured.frames == 5  # 2 s window: before the 9s
     assert by_name["lane"].value == 9.0  # 8 s window: reaches them
-    assert dict(zip((e.name for e in ENDPOINTS), told.events))["lane"].value == 0.0  # 0 > -0.3 and 9 > -0.3
+    assert dict(zip((e.name for e in ENDPOINTS), measured.events))["lane"].value == 0.0  # 0 > -0.3 and 9 > -0.3
 
 
 def test_a_run_is_driven_again_and_resumed(tmp_path, capsys):

@@ -48,7 +48,7 @@ def test_cards_are_paired_by_token_and_missing_values_stay_missing(tmp_path):
     assert np.isnan(values[METRICS[0]][1])
 
 
-def test_a_clear_difference_is_told_and_noise_is_called_noise():
+def test_a_clear_difference_is_reported_and_noise_is_called_noise():
     draw = np.random.default_rng(0)
     base = draw.random(200)
     better, same = np.clip(base + 0.1, 0, 2), base + draw.normal(0, 0.2, 200)

@@ -41,7 +41,7 @@ def test_other_lanes_do_not_help_by_being_near() -> None:
     assert value(far, 1.0 - HALF) == 0.0  # 0.2 m from B, 0.5 m from A
 
 
-def test_distance_is_told() -> None:
+def test_distance_is_reported() -> None:
     score = evaluate(drive_on(road([LANE], drivable=((-50, 200, -2, 2),)), np.array([[10.0, 3.0, 0.0]])))
     assert score.details.drivable.outside[0] == pytest.approx(1.0 + HALF)
     assert not score.details.drivable.inside[0]

@@ -35,9 +35,9 @@ def test_hidden_tokens_change_nothing():
 def test_neurons_of_a_rule_feed_no_other_rule():
     head = made()
     inputs = torch.randn(2, 24).double(), torch.randn(2, feature_count()).double(), torch.randn(2, 3, 24).double()
-    told = head(*inputs, torch.zeros(2, 3, dtype=torch.bool))
-    assert told.shape == (2, 3) and (told > 0).all()
-    (gradient,) = torch.autograd.grad(told[:, 1].sum(), head.branches.weight)
+    predicted = head(*inputs, torch.zeros(2, 3, dtype=torch.bool))
+    assert predicted.shape == (2, 3) and (predicted > 0).all()
+    (gradient,) = torch.autograd.grad(predicted[:, 1].sum(), head.branches.weight)
     by_rule = gradient.unflatten(0, (3, 8)).abs().sum((1, 2))
     assert by_rule[1] > 0 and by_rule[0] == 0 and by_rule[2] == 0
 
@@ -45,14 +45,14 @@ def test_neurons_of_a_rule_feed_no_other_rule():
 def test_levels_are_a_line_of_pieces_that_goes_on():
     head = made().float()
     inputs = torch.randn(64, 24), torch.randn(64, feature_count()), torch.randn(64, 3, 24)
-    told = head(*inputs, torch.zeros(64, 3, dtype=torch.bool))
+    predicted = head(*inputs, torch.zeros(64, 3, dtype=torch.bool))
     start = torch.tensor([[0.0, 0.5, 0.7], [0.0, 0.2, 0.6], [0.0, 1.0, 2.0]])
     slope = torch.tensor([[0.1, 2.0, 1.0], [1.0, 0.5, 3.0], [0.3, 0.3, 0.4]])
     levelled = head.with_levels(start, slope)(*inputs, torch.zeros(64, 3, dtype=torch.bool))
     for rule in range(3):
         x = np.append(start[rule].numpy(), 1000.0)
         y = np.append(0.0, np.cumsum(slope[rule].numpy() * np.diff(x)))
-        expected = np.interp(told[:, rule].detach().numpy(), x, y)
+        expected = np.interp(predicted[:, rule].detach().numpy(), x, y)
         np.testing.assert_allclose(levelled[:, rule].detach().numpy(), expected, rtol=1e-4)
 
 

@@ -149,13 +149,13 @@ def test_route_tokens_see_the_order_of_the_route():
     assert not torch.allclose(tokens.tokens[:, 107:].flip(1), other[:, 107:], atol=1e-4)
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_the_speed_of_the_ego_is_told_only_if_that_is_wanted(told):
-    model = randomised(replace(SMALL, ego_speed=told))
+@pytest.mark.parametrize("speed_given", [False, True])
+def test_the_model_sees_the_speed_of_the_ego_only_if_that_is_wanted(speed_given):
+    model = randomised(replace(SMALL, ego_speed=speed_given))
     scene = made_scene(batch=2)
     faster = replace(scene, ego_current_state=scene.ego_current_state.clone())
     faster.ego_current_state[:, EgoColumn.VX] += 5.0
-    assert torch.equal(predictions(model, scene), predictions(model, faster)) is not told
+    assert torch.equal(predictions(model, scene), predictions(model, faster)) is not speed_given
 
 
 def test_residual_cross_attention_keeps_the_agents_apart():

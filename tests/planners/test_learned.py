@@ -124,9 +124,9 @@ def test_planner_folder_with_base_adapters_and_head(tmp_path):
     plain = load_learned(tmp_path / "aligned")
     head = AttributionHead(HeadConfig(SMALL.hidden, RULES, heads=6, hidden=16))
     save_head(head, tmp_path / "aligned")
-    told = load_learned(tmp_path / "aligned")
+    headed = load_learned(tmp_path / "aligned")
     scene = _scene(SMALL)
-    without, with_head = (p.plan(scene, torch.Generator().manual_seed(3)) for p in (plain, told))
+    without, with_head = (p.plan(scene, torch.Generator().manual_seed(3)) for p in (plain, headed))
     assert without.pressure is None and with_head.pressure.shape == (2, 6) and (with_head.pressure >= 0).all()
     assert torch.equal(without.trajectory, with_head.trajectory)
 

@@ -1,4 +1,4 @@
-"""The example of the docs works as it is told there."""
+"""The example of the docs works as it stands there."""
 
 from pathlib import Path
 

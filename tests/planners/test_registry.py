@@ -49,7 +49,7 @@ def test_own_planner_from_module(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("nowhere.py:Mine", "no such file"),
         ("no_such_module:Mine", "no_such_module"),
@@ -57,8 +57,8 @@ def test_own_planner_from_module(tmp_path, monkeypatch):
         ("radp.scenario:Vehicle", "method 'plan"),
     ],
 )
-def test_what_is_no_planner_gets_one_sentence(name, told):
-    with pytest.raises(UnknownPlanner, match=told) as error:
+def test_what_is_no_planner_gets_one_sentence(name, message):
+    with pytest.raises(UnknownPlanner, match=message) as error:
         load_planner(name)
     assert "\n" not in str(error.value)
 

@@ -23,9 +23,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_demo_leaves_pages_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2", "--workers", "1"]) == 0
-    told = capsys.readouterr().out
-    assert "constant_velocity  log_replay" in told
-    assert (tmp_path / "d" / "index.html").as_uri() in told
+    printed = capsys.readouterr().out
+    assert "constant_velocity  log_replay" in printed
+    assert (tmp_path / "d" / "index.html").as_uri() in printed
     drives = {path: path.stat().st_mtime_ns for path in tmp_path.glob("d/runs/*/drives/*")}
     assert len(drives) == 4
     assert main(["demo", "--out", str(tmp_path / "d"), "--scenarios", "2", "--workers", "1", "--json"]) == 0

@@ -51,9 +51,9 @@ def plan_of(poses: np.ndarray) -> Plan:
 
 def test_the_object_and_the_second_are_those_of_the_crash() -> None:
     scenario = alone_with_the_car()
-    huge = tuple(1e6 if name != "collision" else 1e-3 for name in NAMES)  # so that collision is told first
-    told, why = explain_plan(plan_of(into_the_car(scenario)), scenario, 3, Calibration(NAMES, huge, 1))
-    (moment,) = told.moments
+    huge = tuple(1e6 if name != "collision" else 1e-3 for name in NAMES)  # so that collision is reported first
+    explained, why = explain_plan(plan_of(into_the_car(scenario)), scenario, 3, Calibration(NAMES, huge, 1))
+    (moment,) = explained.moments
     rule = moment["rules"][0]
     assert rule["rule"] == "collision" and rule["margin"] < 0 and rule["level"] > 1
     assert moment["object"] == {
@@ -71,8 +71,8 @@ def test_the_object_and_the_second_are_those_of_the_crash() -> None:
 
 def test_level_is_the_gradient_over_its_usual_size_and_says_when_there_is_none() -> None:
     scenario = small_scenario()
-    told, why = explain_plan(plan_of(into_the_car(scenario)), scenario, calibration=SCALES)
-    for rule, norm, kappa in zip(told.moments[0]["rules"], why.gradient_norm[0], SCALES.kappa):
+    explained, why = explain_plan(plan_of(into_the_car(scenario)), scenario, calibration=SCALES)
+    for rule, norm, kappa in zip(explained.moments[0]["rules"], why.gradient_norm[0], SCALES.kappa):
         assert rule["level"] == pytest.approx(float(norm) / (kappa + 1e-6), rel=1e-3, abs=1e-4)
         assert rule["pressure"] == pytest.approx(np.log1p(rule["level"]), abs=1e-3)
     bare, _ = explain_plan(plan_of(into_the_car(scenario)), scenario)
@@ -161,8 +161,8 @@ def test_verb_explains_a_file_and_a_drive(
     (tmp_path / "scales").mkdir()
     SCALES.save(tmp_path / "scales")
     assert main([*one, "--json", "--calibration", str(tmp_path / "scales")]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["calibrated"] and len(told["scenarios"][0]["moments"]) == 1
+    explained = json.loads(capsys.readouterr().out)
+    assert explained["calibrated"] and len(explained["scenarios"][0]["moments"]) == 1
     drive = ["explain", "--scenarios", str(scenario_file), "--planner", "constant_velocity", "--agents", "nonreactive"]
     assert main([*drive, "--worst", "1"]) == 0
     assert capsys.readouterr().out.count("At ") == 1

@@ -82,7 +82,7 @@ def test_every_table_has_as_many_cells_as_columns():
 
 def test_the_papers_tables_are_whole():
     assert set(paper.METRICS) <= set(COLUMNS.values())
-    assert all(len(v) == len(paper.METRICS) for told in paper.PERFORMANCE.values() for v in told.values())
+    assert all(len(v) == len(paper.METRICS) for results in paper.PERFORMANCE.values() for v in results.values())
     assert all(len(v) == len(paper.METRICS) for v in paper.ABLATION.values())
     assert set(paper.FIDELITY) == set(paper.NONREACTIVE) == set(paper.PERFORMANCE) == set(paper.SPLITS.values())
     assert paper.their_split("sumo14-hard") == "test14-hard" and paper.their_split("stores/val14") is None

@@ -165,10 +165,10 @@ def test_hover_tells_about_an_agent(browser: Chromium, one: Site) -> None:
     x, y, name, speed = found
     browser.mouse("Moved", view["x"] + x, view["y"] + y)
     browser.settle()
-    told = browser.evaluate("document.getElementById('tip').innerText")
-    assert name in told
-    assert f"{speed:.1f} m/s" in told
-    assert "% of the collision pressure" in told
+    tip = browser.evaluate("document.getElementById('tip').innerText")
+    assert name in tip
+    assert f"{speed:.1f} m/s" in tip
+    assert "% of the collision pressure" in tip
     browser.mouse("Moved", 5, 5)
     browser.settle()
     assert browser.evaluate("document.getElementById('tip').hidden")

@@ -16,7 +16,7 @@ from radp.evaluation.closed_loop import Run
 from radp.metrics.card import score_card
 from radp.metrics.score import evaluate
 from radp.report.viewer import write_site
-from radp.report.viewer.drive import Told, near_tracks
+from radp.report.viewer.drive import DriveReport, near_tracks
 from radp.report.viewer.explain import explain_drive
 from radp.report.viewer.pack import ANGLE_STEP, MISSING
 from radp.report.viewer.scenario_page import MOST_BYTES, scenario_page
@@ -60,7 +60,7 @@ def test_all_scenarios_are_listed_and_linked(run: Run, tmp_path: Path) -> None:
 
 def test_page_shows_the_drive_to_a_centimetre(run: Run) -> None:
     rollout = next(iter(run.rollouts()))
-    told = Told.of(rollout, explain_drive(rollout))
+    told = DriveReport.of(rollout, explain_drive(rollout))
     page, _ = scenario_page([told], LINKS, calibrated=False)
     data = data_of(page)
     shown, step, count = data["drives"][0], data["step"], len(rollout.ego)
@@ -95,7 +95,7 @@ class StandingForecasts:
 def test_forecasts_start_from_their_own_tracks() -> None:
     rollout = next(simulate(StandingForecasts(), [make_scenario(3, 20, frames=12)], "nonreactive", keep_plans=True))
     assert rollout.predictions is not None and rollout.predictions.shape == (11, 4, 16, 2)
-    data = data_of(scenario_page([Told.of(rollout, None)], LINKS, False)[0])
+    data = data_of(scenario_page([DriveReport.of(rollout, None)], LINKS, False)[0])
     shown, step = data["drives"][0], data["step"]
     about = unpack(shown["forecasts"]["track"]).reshape(11, 4)
     places = unpack(shown["forecasts"]["xy"]).reshape(11, 4, 16, 2) * step
@@ -113,7 +113,7 @@ def test_gaps_of_a_track_are_missing(run: Run) -> None:
     valid[0, :3], valid[0, 10:14] = False, False
     state[~valid] = 0.0
     holed = replace(rollout, agents=replace(rollout.agents, state=state, valid=valid))
-    tracks = data_of(scenario_page([Told.of(holed, None)], LINKS, False)[0])["drives"][0]["tracks"]
+    tracks = data_of(scenario_page([DriveReport.of(holed, None)], LINKS, False)[0])["drives"][0]["tracks"]
     assert tracks["span"][0] == [3, len(rollout.ego) - 3]
     x = unpack(tracks["xy"]).reshape(-1, 2)[: tracks["span"][0][1], 0]
     assert np.flatnonzero(x == MISSING).tolist() == [7, 8, 9, 10]
@@ -133,7 +133,7 @@ def crowd(rollout: Rollout, times: int) -> Rollout:
 
 def test_page_of_a_crowd_stays_small(run: Run) -> None:
     rollout = next(iter(run.rollouts()))
-    told = Told.of(rollout, None)
+    told = DriveReport.of(rollout, None)
     small, _ = scenario_page([told], LINKS, False)
     assert len(small.encode()) < 200_000
     crowded = replace(told, rollout=crowd(rollout, 800))
@@ -178,7 +178,7 @@ def test_failed_drive_has_a_page(run: Run, tmp_path: Path) -> None:
     rollout = next(iter(run.rollouts()))
     agents = replace(rollout.agents, state=rollout.agents.state[:, :1], valid=rollout.agents.valid[:, :1])
     cut = Rollout(rollout.scenario, rollout.time_us[:1], rollout.ego[:1], agents, failure="step 0: lost")
-    data = data_of(scenario_page([Told.of(cut, explain_drive(cut))], LINKS, False)[0])
+    data = data_of(scenario_page([DriveReport.of(cut, explain_drive(cut))], LINKS, False)[0])
     assert data["drives"][0]["failure"] == "step 0: lost"
     assert data["samples"] == 1
     assert "why" not in data["drives"][0]
@@ -188,7 +188,7 @@ def test_empty_worlds_have_pages() -> None:
     for change in (empty_of_agents, without_lights):
         scenario = change(short_scenarios(1)[0])
         rollout = next(simulate(RandomPlanner(), [scenario], "nonreactive", keep_plans=True))
-        data = data_of(scenario_page([Told.of(rollout, explain_drive(rollout))], LINKS, False)[0])
+        data = data_of(scenario_page([DriveReport.of(rollout, explain_drive(rollout))], LINKS, False)[0])
         assert len(data["drives"][0]["tracks"]["id"]) == len(scenario.tracks)
 
 

@@ -102,8 +102,8 @@ def test_it_is_a_term_of_the_alignment_loss(headway: Rule, tmp_path: Path) -> No
 
 def test_it_is_a_row_of_the_report_and_a_curve_of_the_viewer(headway: Rule, tmp_path: Path) -> None:
     scenario = replace(short_scenario(), token="own")
-    (told,) = explain_planner(load_planner("constant_velocity"), [scenario], agents="nonreactive", worst=1)
-    assert told.moments[0]["rules"][6]["rule"] == "headway" and told.moments[0]["rules"][6]["unit"] == "s"
+    (explained,) = explain_planner(load_planner("constant_velocity"), [scenario], agents="nonreactive", worst=1)
+    assert explained.moments[0]["rules"][6]["rule"] == "headway" and explained.moments[0]["rules"][6]["unit"] == "s"
     save_json(scenario_to_json(scenario), tmp_path / "s.json.gz")
     job = Simulation(
         planner="constant_velocity", scenarios=str(tmp_path / "s.json.gz"), agents="nonreactive", attribution="teacher"

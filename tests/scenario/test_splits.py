@@ -91,7 +91,7 @@ def test_one_token_in_two_files_is_refused(tmp_path):
         split.tokens()
 
 
-def test_other_files_and_empty_folders_are_told(tmp_path):
+def test_other_files_and_empty_folders_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(BadInput, match=r"a\.txt is neither a store folder nor"):
         open_split(tmp_path / "a.txt")

@@ -103,13 +103,13 @@ def test_ego_state_for_training():
     assert state[9] == pytest.approx(0.95) and state[8] == pytest.approx(math.atan(0.95 * 3.089 / 2.0))
 
 
-def test_planner_sees_itself_at_the_origin_unless_told_otherwise():
+def test_planner_sees_itself_at_the_origin_by_default():
     scenario = make_scenario(0)
     constant = build_scenes(observe_logs([scenario])).ego_current_state[0]
     assert constant.tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
-    told = build_scenes(observe_logs([scenario]), SceneConfig(ego_dynamics=True)).ego_current_state
-    assert torch.equal(told, scenes_from_log(scenario, [scenario.start]).ego_current_state)
-    assert told[0, 4] != 0
+    states = build_scenes(observe_logs([scenario]), SceneConfig(ego_dynamics=True)).ego_current_state
+    assert torch.equal(states, scenes_from_log(scenario, [scenario.start]).ego_current_state)
+    assert states[0, 4] != 0
 
 
 def test_futures_are_in_the_ego_frame_and_zero_where_not_tracked():

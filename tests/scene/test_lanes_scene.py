@@ -140,7 +140,7 @@ def test_lights(state: LightState, column: LaneColumn):
     assert (scene.lanes[0, 0, :, LaneColumn.IS_UNKNOWN] == 1).all()
 
 
-def test_yellow_can_be_told():
+def test_yellow_can_be_its_own_state():
     rows = [lane("1", [(0, 0), (20, 0)], "a", kind="connector")]
     scenario = log(road(*rows), lights={"1": LightState.YELLOW})
     scene = scenes_from_log(scenario, [NOW], SceneConfig(yellow_is_unknown=False))

@@ -1,4 +1,4 @@
-"""Drives on disk: every bit comes back, and damage is told."""
+"""Drives on disk: every bit comes back, and damage is noticed."""
 
 from __future__ import annotations
 

@@ -155,19 +155,19 @@ def test_planner_that_fails_everywhere() -> None:
     assert [rollout.failure for rollout in drive(planner, scenarios)] == [FAULTS[raising]] * 3
 
 
-def test_planner_is_told_of_the_batch_and_may_refuse_a_scenario() -> None:
+def test_planner_gets_the_batch_and_may_refuse_a_scenario() -> None:
     class Starting(RandomPlanner):
-        told: tuple[str, ...] = ()
+        started: tuple[str, ...] = ()
 
         def start(self, scenarios: Sequence[Scenario]) -> None:
-            self.told = tuple(scenario.token for scenario in scenarios)
-            if "synthetic_000001" in self.told:
+            self.started = tuple(scenario.token for scenario in scenarios)
+            if "synthetic_000001" in self.started:
                 raise ValueError("no route")
 
     planner, scenarios = Starting(), short_scenarios(3)
     rollouts = drive(planner, scenarios)
     assert [rollout.failure for rollout in rollouts] == [None, "step 0: ValueError: no route", None]
-    assert sorted(planner.told) == ["synthetic_000000", "synthetic_000002"]
+    assert sorted(planner.started) == ["synthetic_000000", "synthetic_000002"]
     assert len(rollouts[1].ego) == 1
 
 

@@ -1,4 +1,4 @@
-"""Every array comes back bit for bit; what is smooth and on a grid becomes small; damaged bytes are told apart."""
+"""Every array comes back bit for bit; what is smooth and on a grid becomes small; damaged bytes are noticed."""
 
 import contextlib
 
@@ -135,12 +135,12 @@ def test_strings_come_back(strings):
 
 
 @pytest.mark.parametrize("blob", [b"", b"\x01", b"\x07\x01\x00\x00\x00x", encode_strings(["abc"])[:-2]])
-def test_damaged_strings_are_told(blob):
+def test_damaged_strings_are_noticed(blob):
     with pytest.raises(CodecError):
         decode_strings(blob)
 
 
-def test_a_future_version_is_told():
+def test_a_future_version_is_refused():
     blob = bytearray(encode_array(np.arange(3)))
     blob[0] = 9
     with pytest.raises(CodecError, match="codec version 9, this radp reads 1"):

@@ -71,7 +71,7 @@ def test_a_value_without_a_blob_is_refused():
         encode_fields(Odd(3))
 
 
-def test_packed_blobs_come_back_and_damage_is_told():
+def test_packed_blobs_come_back_and_damage_is_noticed():
     blobs = {"a": b"one", "empty": b"", "b.c": bytes(range(256))}
     packed = pack_blobs(blobs)
     assert {name: bytes(blob) for name, blob in unpack_blobs(packed).items()} == blobs

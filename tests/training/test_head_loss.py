@@ -15,7 +15,7 @@ RULES = ("collision", "lane", "goal")
 
 
 def made(count: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Told and teacher pressures (B, 3); collision is mostly zero, some teacher values are nearly equal."""
+    """Predicted and teacher pressures (B, 3); collision is mostly zero, some teacher values are nearly equal."""
     draw = np.random.default_rng(seed)
     teacher = draw.exponential(size=(count, 3))
     teacher[:, 0] *= draw.random(count) < 0.4
@@ -28,27 +28,27 @@ def smooth_l1(error: float, beta: float = 0.2) -> float:
 
 
 def test_regression_and_ranking_by_loop():
-    told, teacher = made()
+    predicted, teacher = made()
     threshold, weight = np.array([0.5, 1.0, 0.9]), np.array([2.0, 1.0, 1.25])
     total, pairs, ranked = 0.0, 0, 0.0
-    for b in range(len(told)):
+    for b in range(len(predicted)):
         for m in range(3):
-            total += (weight[m] if teacher[b, m] > threshold[m] else 1.0) * smooth_l1(told[b, m] - teacher[b, m])
-            for k in range(len(told)):
+            total += (weight[m] if teacher[b, m] > threshold[m] else 1.0) * smooth_l1(predicted[b, m] - teacher[b, m])
+            for k in range(len(predicted)):
                 if teacher[b, m] > teacher[k, m] + 0.05:
                     pairs += 1
-                    ranked += math.log1p(math.exp(-(told[b, m] - told[k, m]) / 0.2))
-    regression, ranking = head_loss(*(torch.from_numpy(a) for a in (told, teacher, threshold, weight)), 0.2)
-    assert float(regression) == pytest.approx(total / told.size, rel=1e-10)
+                    ranked += math.log1p(math.exp(-(predicted[b, m] - predicted[k, m]) / 0.2))
+    regression, ranking = head_loss(*(torch.from_numpy(a) for a in (predicted, teacher, threshold, weight)), 0.2)
+    assert float(regression) == pytest.approx(total / predicted.size, rel=1e-10)
     assert float(ranking) == pytest.approx(0.2 * ranked / pairs, rel=1e-10)
 
 
 def test_pairs_that_are_too_close_do_not_count():
     teacher = torch.tensor([[0.50], [0.54]], dtype=torch.float64)
-    told = torch.tensor([[3.0], [0.0]], dtype=torch.float64, requires_grad=True)
-    loss = ranking_loss(told, teacher)
+    predicted = torch.tensor([[3.0], [0.0]], dtype=torch.float64, requires_grad=True)
+    loss = ranking_loss(predicted, teacher)
     loss.backward()
-    assert loss.item() == 0.0 and (told.grad == 0).all()
+    assert loss.item() == 0.0 and (predicted.grad == 0).all()
 
 
 def test_tails_are_drawn_and_weighted_as_appendix_c4_says():
@@ -73,16 +73,16 @@ def test_levels_take_back_what_favoured_draws_exaggerate():
     draw = np.random.default_rng(1)
     teacher = draw.exponential(size=(4000, 2))
     teacher[:, 0] *= draw.random(4000) < 0.4
-    told = np.stack((0.6 + 0.5 * teacher[:, 0], 0.4 * teacher[:, 1]), 1) * draw.lognormal(0, 0.2, (4000, 2))
-    start, slope = fit_levels(told[:2000], teacher[:2000])
+    predicted = np.stack((0.6 + 0.5 * teacher[:, 0], 0.4 * teacher[:, 1]), 1) * draw.lognormal(0, 0.2, (4000, 2))
+    start, slope = fit_levels(predicted[:2000], teacher[:2000])
     assert start.shape == slope.shape == (2, 40) and (slope > 0).all() and not start[:, 0].any()
     levels = Levels(2, 40)
     levels.load_state_dict({"start": start, "slope": slope})
-    after = levels(torch.from_numpy(told[2000:]).float()).numpy()
-    before = np.abs(told[2000:] - teacher[2000:]).mean(0)
+    after = levels(torch.from_numpy(predicted[2000:]).float()).numpy()
+    before = np.abs(predicted[2000:] - teacher[2000:]).mean(0)
     assert (np.abs(after - teacher[2000:]).mean(0) < 0.6 * before).all()
     for rule in range(2):
-        order = np.argsort(told[2000:, rule])
+        order = np.argsort(predicted[2000:, rule])
         assert (np.diff(after[order, rule]) >= 0).all()
 
 

@@ -122,7 +122,7 @@ def test_switches_change_the_preset(samples, tmp_path, capsys):
     assert main([*words, "route_tokens=false", "near_horizon_s=null", "polyline_encoder=mixer"]) == 0
     model = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["model"]
     assert (model["route_tokens"], model["near_horizon_s"], model["polyline_encoder"]) == (False, None, "mixer")
-    for wrong, told in (
+    for wrong, message in (
         ("route_tokens", "no NAME=VALUE"),
         ("depth=3", "unknown settings depth"),
         ("polyline_encoder=flt", "expected one of mixer, flat"),
@@ -130,10 +130,10 @@ def test_switches_change_the_preset(samples, tmp_path, capsys):
         ("route_tokens=1", "expected something like true"),
     ):
         assert main([*words, wrong]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
-def test_what_is_wrong_in_a_process_is_told_in_one_sentence(samples, tmp_path, capfd):
+def test_what_is_wrong_in_a_process_is_reported_in_one_sentence(samples, tmp_path, capfd):
     words = train(samples, tmp_path / "run")[3:]
     assert main([*words, "--batch", "5", "--processes", "2"]) == 2
     assert main([*words, "--batch", "4000", "--processes", "2"]) == 2

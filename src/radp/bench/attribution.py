@@ -56,12 +56,12 @@ def _table(planner: DiffusionPlanner, rounds: int, states: int) -> dict[str, Any
     head, about = planner.head, "the planner's own"
     if head is None:
         head, about = random_head(planner.model.config), "random weights of the right size: the planner has none"
-    plain, told, guided = (
+    plain, with_head, guided = (
         DiffusionPlanner(planner.model, planner.name, guidance=guidance, head=chosen)
         for guidance, chosen in ((None, None), (None, head), (CollisionGuidance.of_scene, None))
     )
     taught = ExplainedPlanner(plain)
-    drivers = (plain, told, taught, guided)
+    drivers = (plain, with_head, taught, guided)
     moments = [observe_logs([scenario], 40) for scenario in _scenarios(SCENARIOS)]
     taken = [alternate(*(lambda d=d, m=m: d.plan(m) for d in drivers), repeats=rounds) for m in moments]
     teacher, online = _cached(plain, head, states)

@@ -1,4 +1,4 @@
-"""Processes that take training steps together when they are told to, so that they can be timed from outside."""
+"""Processes that take training steps together on demand, so that they can be timed from outside."""
 
 from __future__ import annotations
 

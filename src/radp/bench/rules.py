@@ -23,7 +23,7 @@ def bench_rules(threads: int = 1, repeats: int = 15, seed: int = 0) -> dict[str,
     """Milliseconds per plan of six costs and of six costs with their six gradients, at batch 1 and 64.
 
     `gradients_over_forward`: the gradients alone as a multiple of one forward pass of all rules, at batch 64; both are
-    timed in turn, so that what else the machine does meets both alike, and told in processor time.
+    timed in turn, so that what else the machine does meets both alike, and measured in processor time.
     """
     with torch_threads(threads):
         taken = {batch: _measure(batch, repeats, seed) for batch in BATCHES}

@@ -59,7 +59,7 @@ class Explain:
         if (self.scenarios and self.planner) and not (self.scenario or self.trajectory):
             if self.worst < 1 or (self.limit or 1) < 1:
                 raise BadInput("worst and limit must be at least 1")
-            told, scale = _drive(
+            explained, scale = _drive(
                 self.scenarios,
                 self.planner,
                 self.calibration,
@@ -69,15 +69,15 @@ class Explain:
                 self.seed,
             )
         elif (self.scenario and self.trajectory) and not (self.scenarios or self.planner):
-            told, scale = _one_plan(
+            explained, scale = _one_plan(
                 self.scenario, self.trajectory, self.calibration, self.at, self.coordinates == "world"
             )
         else:
             raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
         if self.json:
-            print(json.dumps({"calibrated": scale is not None, "scenarios": [asdict(t) for t in told]}, indent=1))
+            print(json.dumps({"calibrated": scale is not None, "scenarios": [asdict(t) for t in explained]}, indent=1))
         else:
-            print(explained_text(told, scale is not None))
+            print(explained_text(explained, scale is not None))
         return 0
 
 

@@ -64,7 +64,7 @@ class Score:
 
 
 def _rollouts(paths: tuple[Path, ...], errors: list[str]) -> Iterator[Rollout]:
-    """The drives at all paths; what cannot be read is told on stderr and kept in `errors`."""
+    """The drives at all paths; what cannot be read is reported on stderr and kept in `errors`."""
     for path in paths:
         before, count = len(errors), 0
         for rollout in _drives_at(path, errors):

@@ -16,7 +16,7 @@ class View:
     """Make HTML pages of the drives of a run, or of two runs side by side; they open without a server or a network.
 
     Pressures are those of the teacher where it was asked (simulate --attribution teacher), or those that the planner's
-    head told; where the run only kept its plans, the teacher is asked now.
+    head predicted; where the run only kept its plans, the teacher is asked now.
 
     Example:
         radp view runs/pdm --out pages

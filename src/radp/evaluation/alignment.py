@@ -87,11 +87,11 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
     def alignment(endpoint: Endpoint, source: str) -> Alignment:
         valid = ~np.isnan(found[endpoint.name]) & ~np.isnan(drives.channel(source, endpoint.channel))
         event = valid & (found[endpoint.name] > endpoint.threshold)
-        told = {}
+        estimates = {}
         for name in STATISTICS:
             i = place[endpoint.name, source, name]
-            told[name] = mean_estimate(values[i], means[:, i], drives.logs)
-        return Alignment(endpoint, source, float(event.sum() / max(1, valid.sum())), int(valid.sum()), **told)
+            estimates[name] = mean_estimate(values[i], means[:, i], drives.logs)
+        return Alignment(endpoint, source, float(event.sum() / max(1, valid.sum())), int(valid.sum()), **estimates)
 
     where = {(s, n): [place[e.name, s, n] for e in ENDPOINTS] for s in drives.scores for n in STATISTICS}
     macro = {s: {n: _macro(values, means, drives.logs, where[s, n]) for n in STATISTICS} for s in drives.scores}
@@ -185,13 +185,13 @@ class CrossTable:
 
 
 def cross_table(drives: Drives, source: str, seed: int = 0, resamples: int = RESAMPLES) -> CrossTable:
-    """Is the matched pressure the one that foretells a risk best? Temporal Spearman of all pairs."""
+    """Is the matched pressure the one that predicts a risk best? Temporal Spearman of all pairs."""
     found, count = risks(drives), len(drives.rules)
     values = np.stack(
         [temporal_spearman(drives.channel(source, rule), found[e.name]) for rule in drives.rules for e in ENDPOINTS]
     ).reshape(count, len(ENDPOINTS), -1)
-    told = means_of(values.reshape(count * len(ENDPOINTS), -1), seed, resamples, drives.logs)
-    table = tuple(tuple(told[i * len(ENDPOINTS) : (i + 1) * len(ENDPOINTS)]) for i in range(count))
+    means = means_of(values.reshape(count * len(ENDPOINTS), -1), seed, resamples, drives.logs)
+    table = tuple(tuple(means[i * len(ENDPOINTS) : (i + 1) * len(ENDPOINTS)]) for i in range(count))
     centre = np.array([[cell.value for cell in row] for row in table])
     best, ahead = [], []
     for j, endpoint in enumerate(ENDPOINTS):

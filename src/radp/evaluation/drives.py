@@ -55,14 +55,14 @@ class Drives:
     def some(self, chosen: np.ndarray) -> Drives:
         """The drives with these places (n,) alone."""
         scores, severity = (
-            {name: values[chosen] for name, values in told.items()} for told in (self.scores, self.severity)
+            {name: values[chosen] for name, values in series.items()} for series in (self.scores, self.severity)
         )
         return Drives(self.rules, tuple(self.tokens[i] for i in chosen), self.lengths[chosen], scores, severity)
 
 
 def read_drives(run: Run, rivals: bool = True) -> Drives:
     """Every finished drive of a run that keeps pressures; BadInput if it keeps none."""
-    told: dict[str, list[np.ndarray]] = {}
+    scores: dict[str, list[np.ndarray]] = {}
     severity: dict[str, list[np.ndarray]] = {endpoint.name: [] for endpoint in ENDPOINTS}
     rules: tuple[str, ...] = ()
     tokens = []
@@ -73,22 +73,22 @@ def read_drives(run: Run, rivals: bool = True) -> Drives:
             if rollout.failure is not None or not found:
                 continue
             if rules and rules != rollout.rules:
-                raise BadInput(f"{run.folder.path}: drives tell pressures of different rules")
+                raise BadInput(f"{run.folder.path}: drives have pressures of different rules")
             rules = rollout.rules
             score = evaluate(rollout)
             found |= rivals_of(rollout, score) if rivals else {}
             for name, values in found.items():
-                told.setdefault(name, []).append(values)
+                scores.setdefault(name, []).append(values)
             for name, values in severities(rollout, score).items():
                 severity[name].append(values)
             tokens.append(rollout.scenario.token)
     if not tokens:
         raise BadInput(f"{run.folder.path} keeps no pressures: drive it with --attribution teacher")
-    partly = next((name for name, rows in told.items() if len(rows) != len(tokens)), None)
+    partly = next((name for name, rows in scores.items() if len(rows) != len(tokens)), None)
     if partly is not None:
-        raise BadInput(f"{run.folder.path}: only {len(told[partly])} of {len(tokens)} drives tell {partly!r}")
+        raise BadInput(f"{run.folder.path}: only {len(scores[partly])} of {len(tokens)} drives have {partly!r}")
     lengths = np.array([len(row) for row in severity["collision"]])
-    stacked = {name: stack(rows, int(lengths.max())) for name, rows in told.items()}
+    stacked = {name: stack(rows, int(lengths.max())) for name, rows in scores.items()}
     return Drives(
         rules, tuple(tokens), lengths, stacked, {n: stack(r, int(lengths.max())) for n, r in severity.items()}
     )

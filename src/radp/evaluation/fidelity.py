@@ -25,11 +25,11 @@ from radp.statistics.ranks import resampled_spearman
 
 
 @dataclass(frozen=True)
-class Frames:
-    """F synchronized frames of S scenarios: told and exact pressures (F, M), scenario (F,) index from 0."""
+class PressureFrames:
+    """F synchronized frames of S scenarios: predicted and exact pressures (F, M), scenario (F,) index from 0."""
 
     rules: tuple[str, ...]
-    told: np.ndarray
+    predicted: np.ndarray
     exact: np.ndarray
     scenario: np.ndarray
     logs: tuple[str, ...]  # (S,) the log of each scenario
@@ -57,9 +57,9 @@ class Fidelity:
         return {"split": self.split, "frames": self.frames, **whole, "rules": by_rule}
 
 
-def frames_of(rollouts: Iterable[Rollout]) -> Frames:
-    """Frames that have both pressures; BadInput where the planner told none or the teacher was not asked."""
-    told: list[np.ndarray] = []
+def frames_of(rollouts: Iterable[Rollout]) -> PressureFrames:
+    """Frames that have both pressures; BadInput where the planner predicted none or the teacher was not asked."""
+    predicted: list[np.ndarray] = []
     exact: list[np.ndarray] = []
     scenario: list[np.ndarray] = []
     logs: list[str] = []
@@ -70,32 +70,32 @@ def frames_of(rollouts: Iterable[Rollout]) -> Frames:
                 missing = "the planner has no head" if rollout.pressures is None else "the teacher was not asked"
                 raise BadInput(f"scenario {rollout.scenario.token!r} has no two pressures to compare: {missing}")
             continue
-        told.append(rollout.pressures)
+        predicted.append(rollout.pressures)
         exact.append(rollout.exact_pressures)
         scenario.append(np.full(len(rollout.pressures), len(scenario)))
         logs.append(log_of(rollout.scenario.token))
         names.append(rollout.rules)
-    if not told or len(set(names)) > 1:
-        raise BadInput("no drives with pressures" if not told else f"drives tell different rules: {set(names)}")
-    both = np.concatenate(told).astype(np.float64), np.concatenate(exact).astype(np.float64)
+    if not predicted or len(set(names)) > 1:
+        raise BadInput("no drives with pressures" if not predicted else f"drives have different rules: {set(names)}")
+    both = np.concatenate(predicted).astype(np.float64), np.concatenate(exact).astype(np.float64)
     known = np.atleast_1d(np.isfinite(both[0]).all(0))  # rules that the head knows
     rules = tuple(rule for rule, k in zip(names[0], known) if k)
-    return Frames(rules, both[0][:, known], both[1][:, known], np.concatenate(scenario), tuple(logs))
+    return PressureFrames(rules, both[0][:, known], both[1][:, known], np.concatenate(scenario), tuple(logs))
 
 
-def fidelity(frames: Frames, split: str = "", seed: int = 0, resamples: int = RESAMPLES) -> Fidelity:
+def fidelity(frames: PressureFrames, split: str = "", seed: int = 0, resamples: int = RESAMPLES) -> Fidelity:
     """Per-rule and macro Spearman, mean absolute error and Top-1 with 95% intervals over scenarios."""
-    count, size, log = len(frames.logs), len(frames.told), members(frames.logs, len(frames.logs))[frames.scenario]
+    count, size, log = len(frames.logs), len(frames.predicted), members(frames.logs, len(frames.logs))[frames.scenario]
     groups = int(log.max()) + 1
-    errors = np.abs(frames.told - frames.exact)
-    same = frames.told.argmax(1) == frames.exact.argmax(1)
+    errors = np.abs(frames.predicted - frames.exact)
+    same = frames.predicted.argmax(1) == frames.exact.argmax(1)
     sums = np.stack([np.bincount(log, column, groups) for column in (*errors.T, same, np.ones(size))], 1)
     ratios, ranked = [], []
     for counts in draws(groups, seed, resamples):
         total = counts @ sums
         ratios.append(total[:, :-1] / total[:, -1:])
-        ranked.append(resampled_spearman(frames.told, frames.exact, log, counts))
-    rho = resampled_spearman(frames.told, frames.exact, log, np.ones((1, groups)))[0]
+        ranked.append(resampled_spearman(frames.predicted, frames.exact, log, counts))
+    rho = resampled_spearman(frames.predicted, frames.exact, log, np.ones((1, groups)))[0]
     drawn_rho, drawn = np.concatenate(ranked), np.concatenate(ratios)
     mae = errors.mean(0)
     return Fidelity(

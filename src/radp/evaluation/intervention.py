@@ -32,7 +32,7 @@ from radp.statistics.bootstrap import known_mean, means_of
 from radp.statistics.estimate import Estimate
 
 COMMAND = "evaluate intervention"
-STEP = 0.3  # m that a plan is moved at most
+NUDGE_SIZE = 0.3  # m that a plan is moved at most
 HIGH = 0.9  # quantile of a rule's pressures above which they are high
 
 
@@ -53,7 +53,7 @@ def intervene(
     run: Run,
     out: Path | str,
     rules: Sequence[str] = (),
-    step: float = STEP,
+    step: float = NUDGE_SIZE,
     both_ways: bool = True,
     limit: int | None = None,
     workers: int = 1,
@@ -179,9 +179,9 @@ def compare(plain: Drives, trial: Trial, nudged: Drives) -> Intervention:
         a, b = before[endpoint.name][:, :width], after[endpoint.name][:, :width]
         for x, y in ((a, b), (event_of(a, endpoint.threshold), event_of(b, endpoint.threshold))):
             rows.append(known_mean(np.where(mask, y - x, np.nan)))
-    told = means_of(np.stack(rows), groups=nudged.logs)
+    means = means_of(np.stack(rows), groups=nudged.logs)
     rule, threshold = trial.nudge.rule, trial.nudge.threshold
-    change, events = tuple(told[::2]), tuple(told[1::2])
+    change, events = tuple(means[::2]), tuple(means[1::2])
     return Intervention(rule, trial.sign, threshold, len(trial.chosen), int(mask.sum()), change, events)
 
 

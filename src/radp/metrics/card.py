@@ -123,8 +123,8 @@ def _drivable(score: ScenarioScore, details: Details) -> Iterator[WorstMoment]:
         worst = int(outside.argmax())
         first = int((outside > 0.0).argmax())
         margin = float(TOLERANCE - outside[worst]) if np.isfinite(outside[worst]) else None
-        told = f"{outside[worst]:.2f} m" if np.isfinite(outside[worst]) else "without end"
-        what = f"a corner is {told} off the road, first at {_time(details, first):.1f} s"
+        distance = f"{outside[worst]:.2f} m" if np.isfinite(outside[worst]) else "without end"
+        what = f"a corner is {distance} off the road, first at {_time(details, first):.1f} s"
         yield _at(details, worst, margin, "m", what)
 
 

@@ -132,8 +132,8 @@ def alignment_json(aligned: Aligned, crosses: list[CrossTable]) -> dict[str, obj
             }
             for row in aligned.rows
         ],
-        "macro": {s: {n: e.to_json() for n, e in told.items()} for s, told in aligned.macro.items()},
-        "less_teacher": {s: {n: e.to_json() for n, e in told.items()} for s, told in aligned.less_teacher.items()},
+        "macro": {s: {n: e.to_json() for n, e in means.items()} for s, means in aligned.macro.items()},
+        "less_teacher": {s: {n: e.to_json() for n, e in means.items()} for s, means in aligned.less_teacher.items()},
         "cross": {
             cross.source: {rule: [cell.to_json() for cell in row] for rule, row in zip(cross.rules, cross.rho)}
             for cross in crosses

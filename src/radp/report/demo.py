@@ -32,7 +32,7 @@ SCENARIOS = 6
 
 
 @dataclass(frozen=True)
-class Demo:
+class DemoResult:
     """What the demo left behind: a run and its summary for each planner, and the pages."""
 
     runs: list[Run]
@@ -40,7 +40,7 @@ class Demo:
     site: Site
 
 
-def run_demo(out: Path | str, count: int = SCENARIOS, workers: int = 2) -> Demo:
+def run_demo(out: Path | str, count: int = SCENARIOS, workers: int = 2) -> DemoResult:
     """Drive `count` scenarios in reactive traffic with the teacher beside each planner.
 
     A demo that was interrupted goes on; one of another version, planner or number of scenarios is driven anew. With two
@@ -58,7 +58,7 @@ def run_demo(out: Path | str, count: int = SCENARIOS, workers: int = 2) -> Demo:
     if outcome.failures:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
     runs = [Run.open(folder) for folder in folders]
-    return Demo(runs, [run.folder.read_json(SUMMARY) for run in runs], write_site(runs, out))
+    return DemoResult(runs, [run.folder.read_json(SUMMARY) for run in runs], write_site(runs, out))
 
 
 def best_planner() -> str:
@@ -108,7 +108,7 @@ def _drive(piece: tuple[str, str, Path, int, str]) -> None:
     summarise_run(run)
 
 
-def demo_table(demo: Demo) -> str:
+def demo_table(demo: DemoResult) -> str:
     """Scores x100 by scenario and planner, and their means."""
     names = [run.job.planner for run in demo.runs]
     first = max(len(row["kind"]) for row in demo.site.rows)
@@ -125,7 +125,7 @@ def demo_table(demo: Demo) -> str:
     return "\n".join(lines)
 
 
-def demo_json(demo: Demo) -> str:
+def demo_json(demo: DemoResult) -> str:
     return json.dumps(
         {
             "index": str(demo.site.index),

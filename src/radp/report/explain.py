@@ -24,7 +24,7 @@ from radp.sim.replay import observe_logs
 from radp.sim.settings import Agents
 from radp.sim.simulate import simulate
 
-APART = 10  # samples between two moments that are both told as the worst
+APART = 10  # samples between two moments that are both reported as the worst
 UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DPI = 160
 STRIP_SECONDS = (3, 2, 1, 0)  # before contact
 APART = 20  # samples between the two moments that are matched
-LOOKS = {  # rule -> colour, dashes: told apart without colour, too
+LOOKS = {  # rule -> colour, dashes: distinct without colour, too
     "collision": ("#d55e00", "-"),
     "lane": ("#0072b2", (0, (5, 1.5))),
     "speed": ("#8a6d00", (0, (1, 1))),
@@ -87,14 +87,14 @@ def case_study(pair: Pair, folder: Path, name: str, why: str, calibrated: bool =
     """Pressures of ours over time; clearance and TTC to the front; signed clearance to the border of the corridor."""
     from matplotlib.figure import Figure
 
-    told = pressures_of(pair.ours)
-    source = "head" if "head" in told else "teacher"
-    if source not in told or pair.ours_score.details is None:
+    pressures = pressures_of(pair.ours)
+    source = "head" if "head" in pressures else "teacher"
+    if source not in pressures or pair.ours_score.details is None:
         return None
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(1.75, 1))
     left, upper, lower = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
-    _pressures(left, pair.ours, told[source], source, calibrated)
+    _pressures(left, pair.ours, pressures[source], source, calibrated)
     _front(upper, pair.ours, pair.ours_score)
     _corridor(lower, pair.ours, pair.ours_score)
     save(figure, folder, name)
@@ -165,8 +165,8 @@ def _corridor(ax: Axes, rollout: Rollout, score: ScenarioScore) -> None:
 
 def critical_frames(rollout: Rollout) -> tuple[int, int]:
     """Two moments of highest collision pressure, at least 2 s apart, in order of time."""
-    told = pressures_of(rollout)
-    series = told.get("head", told.get("teacher"))
+    pressures = pressures_of(rollout)
+    series = pressures.get("head", pressures.get("teacher"))
     if series is None or "collision" not in rollout.rules:
         return len(rollout.ego) // 3, 2 * len(rollout.ego) // 3
     pressure = series[:, rollout.rules.index("collision")]

@@ -11,7 +11,7 @@ from radp.evaluation.alignment import Aligned, align, cross_table
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import PRESSURES, Drives, read_drives
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
-from radp.evaluation.intervention import STEP, Intervention, intervene
+from radp.evaluation.intervention import NUDGE_SIZE, Intervention, intervene
 from radp.report.alignment_tables import cross_as_table, endpoint_table, rival_table
 from radp.report.document import Picture, Section, write_report
 from radp.report.figures import Pair, draw_figures
@@ -67,10 +67,10 @@ class PaperReport:
             measure, pieces, workers=self.work.workers, name=lambda piece: piece[0], label="splits measured"
         )
         self.work.missing += [f"alignment on {failure.piece}: {failure.reason}" for failure in outcome.failures]
-        for i, (drives, aligned, told) in outcome.results.items():
+        for i, (drives, aligned, agreement) in outcome.results.items():
             self.drives[driven[i]], self.aligned[driven[i]] = drives, aligned
-            if told is not None:
-                self.fidelities[driven[i]] = told
+            if agreement is not None:
+                self.fidelities[driven[i]] = agreement
 
     def measure_latency(self) -> None:
         from radp.bench.attribution import bench_attribution
@@ -131,7 +131,7 @@ class PaperReport:
                     found.append(_with(cross_as_table(cross_table(self.drives[name], source), where), self.scope))
         if self.interventions:
             where = f"{self.ours} on {Path(self.setup.splits[0]).name}"
-            found.append(_with(intervention_table(self.interventions, STEP, where), self.scope))
+            found.append(_with(intervention_table(self.interventions, NUDGE_SIZE, where), self.scope))
         return found
 
     def latency_tables(self) -> tuple[Table, ...]:
@@ -146,8 +146,8 @@ def measure_run(seed: int, piece: tuple[str, str]) -> tuple[Drives, Aligned, Fid
     name, folder = piece
     run = Run.open(folder)
     drives = read_drives(run)
-    told = fidelity(frames_of(run.rollouts()), name, seed) if "head" in drives.scores else None
-    return drives, align(drives, seed), told
+    agreement = fidelity(frames_of(run.rollouts()), name, seed) if "head" in drives.scores else None
+    return drives, align(drives, seed), agreement
 
 
 def _with(table: Table, note: str) -> Table:

@@ -108,11 +108,11 @@ class Reproduction:
             return split
         return str(spread(split, self.setup.scenarios, self.folder.path / "splits" / Path(split).name))
 
-    def drive(self, planner: str, split: str, agents: Agents = "reactive", **options: bool) -> Drive:
+    def drive(self, planner: str, split: str, agents: Agents = "reactive", **options: bool) -> SplitRun:
         """A drive of this reproduction, with its place."""
         name, end = Path(split).name, "-taught" if options.get("taught") else ""
         folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{end}"
-        return Drive(planner, name, self.scenarios(split), str(folder), agents, seed=self.setup.seed, **options)
+        return SplitRun(planner, name, self.scenarios(split), str(folder), agents, seed=self.setup.seed, **options)
 
     def rows(self, agents: str, planners: Sequence[str], splits: Sequence[str] | None = None) -> list[Row]:
         """Values of what was driven, by split in the order of the planners."""
@@ -156,7 +156,7 @@ def spread(split: str, count: int, out: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Drive:
+class SplitRun:
     """One planner on one split; `scenarios` is the split itself or the store with some of it."""
 
     planner: str
@@ -183,7 +183,7 @@ class Drive:
             summarise_run(run)
 
 
-def all_drives(work: Reproduction) -> list[Drive]:
+def all_drives(work: Reproduction) -> list[SplitRun]:
     """Ours with the teacher, the base, others, non-reactive traffic, the variants of the ablation; long ones first."""
     setup, found = work.setup, []
     base, ours = setup.base, setup.ours
@@ -203,7 +203,7 @@ def all_drives(work: Reproduction) -> list[Drive]:
 def run_drives(work: Reproduction) -> None:
     """All drives, several at a time: each process loads planners and compiled kernels once."""
     drives = all_drives(work)
-    outcome = parallel_map(Drive.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven")
+    outcome = parallel_map(SplitRun.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven")
     work.missing += [f"{failure.piece}: {failure.reason}" for failure in outcome.failures]
     for i in outcome.results:
         drive = drives[i]

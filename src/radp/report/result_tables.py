@@ -29,8 +29,8 @@ def performance_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> 
             if name in mine:
                 lines.append((split, name, *(interval(mine[name].estimate(m), 1, 100) for m in COLUMNS)))
         if base in mine and ours in mine and base != ours:
-            told = (difference(mine[ours].difference(mine[base], m), 1, 100) for m in COLUMNS)
-            lines.append((split, "ours: difference", *told))
+            changes = (difference(mine[ours].difference(mine[base], m), 1, 100) for m in COLUMNS)
+            lines.append((split, "ours: difference", *changes))
         lines += _their_performance(paper.their_split(split))
     notes = (scope, BESIDE, PAIRED, LEGEND)
     return Table("Closed-loop planning performance with reactive agents", _header("split"), tuple(lines), notes)
@@ -43,16 +43,16 @@ def _header(first: str) -> tuple[str, ...]:
 def _their_performance(split: str | None) -> list[tuple[str, ...]]:
     if split is None:
         return []
-    told = paper.PERFORMANCE[split]
-    lines = [(f"nuPlan {split}", f"{name} (paper)", *_in_our_columns(values)) for name, values in told.items()]
-    change = [b - a for a, b in zip(told["Diffusion Planner"], told["RADP"])]
+    theirs = paper.PERFORMANCE[split]
+    lines = [(f"nuPlan {split}", f"{name} (paper)", *_in_our_columns(values)) for name, values in theirs.items()]
+    change = [b - a for a, b in zip(theirs["Diffusion Planner"], theirs["RADP"])]
     return [*lines, (f"nuPlan {split}", "paper: difference", *_in_our_columns(change, "+.2f"))]
 
 
 def _in_our_columns(values: Sequence[float], form: str = ".2f") -> list[str]:
     """The paper's figures, in the order of `paper.METRICS`, under our columns; '-' where it has none."""
-    told = dict(zip(paper.METRICS, values))
-    return [format(told[title], form) if title in told else "-" for title in COLUMNS.values()]
+    by_title = dict(zip(paper.METRICS, values))
+    return [format(by_title[title], form) if title in by_title else "-" for title in COLUMNS.values()]
 
 
 def direction_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> Table:
@@ -110,9 +110,9 @@ def nonreactive_table(rows: Sequence[Row], base: str, ours: str, scope: str) -> 
     lines = []
     for split in dict.fromkeys(row.split for row in rows):
         mine, theirs = {row.planner: row for row in rows if row.split == split}, paper.their_split(split)
-        told = [interval(mine[n].estimate("score"), 1, 100) if n in mine else NONE for n in (base, ours)]
+        scores = [interval(mine[n].estimate("score"), 1, 100) if n in mine else NONE for n in (base, ours)]
         change = difference(mine[ours].difference(mine[base], "score"), 1, 100) if {base, ours} <= set(mine) else NONE
-        lines.append((split, *told, change))
+        lines.append((split, *scores, change))
         if theirs is not None:
             a, b = paper.NONREACTIVE[theirs]
             lines.append((f"nuPlan {theirs} (paper)", f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}"))
@@ -144,13 +144,13 @@ def fidelity_tables(fidelities: Mapping[str, Fidelity], aligned: Mapping[str, Al
     lines, by_rule = [], []
     for split in aligned:
         one, macro = fidelities.get(split), aligned[split].macro
-        told = (
+        agreement = (
             [NONE] * 3
             if one is None
             else [interval(one.macro_spearman), interval(one.macro_mae), interval(one.top1, 1, 100)]
         )
         rho = [interval(macro[s]["rho"]) if s in macro else NONE for s in ("teacher", "head")]
-        lines.append((split, *told, *rho))
+        lines.append((split, *agreement, *rho))
         theirs = paper.their_split(split)
         if theirs is not None:
             lines.append((f"nuPlan {theirs} (paper)", *paper.FIDELITY[theirs]))

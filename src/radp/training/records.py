@@ -1,4 +1,4 @@
-"""What a training run tells while it runs: log.jsonl, TensorBoard, and a line with the time left."""
+"""What a training run reports while it runs: log.jsonl, TensorBoard, and a line with the time left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """Appends to log.jsonl; on resume, drops the lines after the checkpoint, so that no step is told twice."""
+    """Appends to log.jsonl; on resume, drops the lines after the checkpoint, so that no step is recorded twice."""
 
     def __init__(self, folder: RunFolder, first_step: int, enabled: bool = True) -> None:
         self.enabled, self.last_line = enabled, 0.0

@@ -230,6 +230,6 @@ def test_what_must_be_given(data: Path, tmp_path: Path) -> None:
             NUPLAN.items(options)
 
 
-def test_the_speed_of_conversion_is_told_for_each_log(data: Path) -> None:
+def test_the_speed_of_conversion_is_reported_for_each_log(data: Path) -> None:
     figures = bench_convert(data / "db", data / "maps", repeats=1)
     assert figures["logs"] and all(log["scenarios"] > 0 < log["cpu_ms"] for log in figures["logs"].values())

@@ -4,14 +4,14 @@ from array import array
 
 import numpy as np
 
-from radp.sources.sumo.recording import Trace
+from radp.sources.sumo.recording import RoadUserTrace
 from radp.sources.sumo.traffic_log import _person_states, _walks
 
 
-def walk(points: np.ndarray, angle: float = 90.0) -> Trace:
+def walk(points: np.ndarray, angle: float = 90.0) -> RoadUserTrace:
     """SUMO's angle: degrees clockwise from north."""
     rows = np.column_stack([points, np.full(len(points), angle), np.zeros(len(points))])
-    return Trace(10, array("d", rows.ravel().tolist()), [f"edge{i}" for i in range(len(points))])
+    return RoadUserTrace(10, array("d", rows.ravel().tolist()), [f"edge{i}" for i in range(len(points))])
 
 
 def test_a_jump_makes_somebody_else() -> None:

@@ -26,7 +26,7 @@ PLAN_POINTS = 40  # of each plan, at most
 
 
 @dataclass(frozen=True)
-class Told:
+class DriveReport:
     """A drive with everything that a page says about it."""
 
     rollout: Rollout
@@ -36,7 +36,7 @@ class Told:
     events: np.ndarray  # (S,) uint8: bit i = the severity of endpoint i is above its threshold
 
     @classmethod
-    def of(cls, rollout: Rollout, explanation: Explanation | None) -> Told:
+    def of(cls, rollout: Rollout, explanation: Explanation | None) -> DriveReport:
         score = evaluate(rollout)
         return cls(rollout, score, score_card(score), explanation, risk_events(rollout, score))
 
@@ -49,12 +49,12 @@ def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
     return out
 
 
-def drive_data(told: Told, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
+def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
     """JSON-ready. S samples, pressures in the order of `rules`.
 
     Tracks that never come within `reach` metres of the ego are left out.
     """
-    rollout, card = told.rollout, told.card
+    rollout, card = report.rollout, report.card
     ego = rollout.ego
     tracks = near_tracks(rollout, reach)
     seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
@@ -75,14 +75,14 @@ def drive_data(told: Told, grid: Grid, reach: float, rules: Sequence[str]) -> di
             "motion": pack(whole_numbers(motion, SPEED_STEP)),
         },
         "tracks": _tracks(rollout, tracks, grid),
-        "events": pack(told.events),
+        "events": pack(report.events),
     }
     if rollout.plans is not None:
         data["plans"] = _plans(rollout, rollout.plans, grid)
     if rollout.predictions is not None:
         data["forecasts"] = _forecasts(rollout, rollout.predictions, tracks, grid)
-    if told.explanation is not None:
-        why = told.explanation
+    if report.explanation is not None:
+        why = report.explanation
         shares = np.round(255 * why.share[:, tracks]).clip(0, 255).astype(np.uint8)
         data["why"] = {"pressure": pack(why.columns(rules)), "share": pack(shares)}
     return data

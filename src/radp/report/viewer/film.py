@@ -12,7 +12,7 @@ import numpy as np
 
 from radp.metrics.drive import box_centers
 from radp.report.top_view import corners, draw_road
-from radp.report.viewer.drive import Told, to_world
+from radp.report.viewer.drive import DriveReport, to_world
 from radp.report.viewer.road import crop_road
 from radp.report.viewer.words import kind_words
 from radp.runs.errors import MissingExtra
@@ -35,12 +35,12 @@ OBJECTS = {ObjectType.VEHICLE: "#7d8895", ObjectType.PEDESTRIAN: "#cc79a7", Obje
 LIGHTS = {LightState.GREEN: ("#009e73", 1.5), LightState.YELLOW: ("#e8c400", 3.0), LightState.RED: ("#d55e00", 4.0)}
 
 
-def write_film(drives: Sequence[Told], path: Path) -> None:
+def write_film(drives: Sequence[DriveReport], path: Path) -> None:
     """One film of one or two drives of a scenario; the suffix of the path (.gif or .mp4) decides how it is written."""
     writer = _writer(path.suffix)
     from matplotlib.figure import Figure
 
-    samples = max(len(told.rollout.ego) for told in drives)
+    samples = max(len(drive.rollout.ego) for drive in drives)
     frames = range(0, samples, EVERY[path.suffix])
     figure = Figure(figsize=(6.4 * len(drives) if len(drives) > 1 else 8.0, 6.4), dpi=DPI, facecolor="white")
     picture = FilmPicture(figure, drives)
@@ -83,8 +83,8 @@ def _writer(suffix: str) -> AbstractMovieWriter:
 class FilmPicture:
     """A figure whose moving parts can be put to any sample of the drives."""
 
-    def __init__(self, figure: Figure, drives: Sequence[Told]) -> None:
-        explained = any(told.explanation is not None for told in drives)
+    def __init__(self, figure: Figure, drives: Sequence[DriveReport]) -> None:
+        explained = any(drive.explanation is not None for drive in drives)
         rows = figure.add_gridspec(
             2 if explained else 1, len(drives), height_ratios=(3.4, 1) if explained else None,
             left=0.0 if not explained else 0.01, right=0.99, top=0.94, bottom=0.07 if explained else 0.01,
@@ -92,11 +92,11 @@ class FilmPicture:
         )  # fmt: skip
         scenario = drives[0].rollout.scenario
         figure.suptitle(f"{kind_words(scenario.kind)}  ·  {scenario.token}".replace("$", r"\$"), fontsize=10, color=INK)
-        self.views = [_View(figure.add_subplot(rows[0, i]), told, EGOS[i]) for i, told in enumerate(drives)]
+        self.views = [_View(figure.add_subplot(rows[0, i]), drive, EGOS[i]) for i, drive in enumerate(drives)]
         self.curves = [
-            _Curves(figure.add_subplot(rows[1, i]), told)
-            for i, told in enumerate(drives)
-            if told.explanation is not None
+            _Curves(figure.add_subplot(rows[1, i]), drive)
+            for i, drive in enumerate(drives)
+            if drive.explanation is not None
         ]
 
     def show(self, frame: int) -> None:
@@ -109,10 +109,10 @@ class FilmPicture:
 class _View:
     """The top view of one drive, the ego in the middle."""
 
-    def __init__(self, ax: Axes, told: Told, color: str) -> None:
+    def __init__(self, ax: Axes, report: DriveReport, color: str) -> None:
         from matplotlib.collections import LineCollection, PolyCollection
 
-        self.ax, self.told, self.rollout = ax, told, told.rollout
+        self.ax, self.report, self.rollout = ax, report, report.rollout
         ax.set_facecolor(GROUND)
         ax.spines[:].set_visible(False)
         ax.set_xticks([])
@@ -131,7 +131,7 @@ class _View:
             ax.add_collection(moving)
         self.clock = ax.text(0.015, 0.975, "", transform=ax.transAxes, va="top", fontsize=9, color=INK, zorder=9)
         self.clock.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "boxstyle": "round"})
-        self.name = f"{self.rollout.planner}  score {100 * told.card['score']:.1f}".replace("$", r"\$")
+        self.name = f"{self.rollout.planner}  score {100 * report.card['score']:.1f}".replace("$", r"\$")
 
     def show(self, frame: int) -> None:
         frame = min(frame, len(self.rollout.ego) - 1)
@@ -159,7 +159,7 @@ class _View:
     def _show_boxes(self, frame: int) -> None:
         from matplotlib.colors import to_rgb
 
-        tracks, why = self.rollout.agents, self.told.explanation
+        tracks, why = self.rollout.agents, self.report.explanation
         seen = np.flatnonzero(tracks.valid[:, frame])
         share = why.share[frame, seen] if why is not None and frame < len(why.share) else np.zeros(len(seen))
         plain = np.array([to_rgb(OBJECTS.get(ObjectType(tracks.type[i]), STATIC)) for i in seen]).reshape(-1, 3)
@@ -173,8 +173,8 @@ class _View:
 class _Curves:
     """The pressures of one drive over time, with a cursor."""
 
-    def __init__(self, ax: Axes, told: Told) -> None:
-        why, seconds = told.explanation, (told.rollout.time_us - told.rollout.time_us[0]) * 1e-6
+    def __init__(self, ax: Axes, report: DriveReport) -> None:
+        why, seconds = report.explanation, (report.rollout.time_us - report.rollout.time_us[0]) * 1e-6
         assert why is not None  # chosen by the caller
         self.seconds = seconds
         for name, values, color in zip(why.rules, why.pressure.T, cycle((*RULES, INK))):

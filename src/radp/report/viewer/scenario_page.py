@@ -9,7 +9,7 @@ import numpy as np
 
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.metrics.drive import box_centers
-from radp.report.viewer.drive import Told, drive_data
+from radp.report.viewer.drive import DriveReport, drive_data
 from radp.report.viewer.explain import rule_words, rules_told
 from radp.report.viewer.pack import ANGLE_STEP, Grid, pack
 from radp.report.viewer.page import render
@@ -26,10 +26,12 @@ STYLES, SCRIPTS = (
 )
 
 
-def scenario_page(drives: Sequence[Told], links: dict[str, str | None], calibrated: bool) -> tuple[str, RoadPicture]:
+def scenario_page(
+    drives: Sequence[DriveReport], links: dict[str, str | None], calibrated: bool
+) -> tuple[str, RoadPicture]:
     """HTML of at most 2 MB, and the road that it shows. `links`: names of the pages before and after, and the start."""
     scenario = drives[0].rollout.scenario
-    paths = [told.rollout.ego[:, :2] for told in drives]
+    paths = [drive.rollout.ego[:, :2] for drive in drives]
     title = f"{kind_words(scenario.kind)} · {scenario.token}"
     for reach in REACHES:
         road = crop_road(scenario, paths, reach)
@@ -40,14 +42,14 @@ def scenario_page(drives: Sequence[Told], links: dict[str, str | None], calibrat
     return page, road
 
 
-def page_data(drives: Sequence[Told], road: RoadPicture, reach: float, calibrated: bool) -> dict[str, Any]:
+def page_data(drives: Sequence[DriveReport], road: RoadPicture, reach: float, calibrated: bool) -> dict[str, Any]:
     """Everything the scripts need, JSON-ready."""
     scenario = drives[0].rollout.scenario
-    samples = max(len(told.rollout.ego) for told in drives)
+    samples = max(len(drive.rollout.ego) for drive in drives)
     expert = scenario.ego[scenario.start : scenario.start + samples]
-    points = np.concatenate([expert[:, :2], *(told.rollout.ego[:, :2] for told in drives)])
+    points = np.concatenate([expert[:, :2], *(drive.rollout.ego[:, :2] for drive in drives)])
     grid = Grid.around(points, GRID_MARGIN)
-    rules = rules_told(told.explanation for told in drives)
+    rules = rules_told(drive.explanation for drive in drives)
     return {
         "token": scenario.token,
         "kind": kind_words(scenario.kind),
@@ -63,7 +65,7 @@ def page_data(drives: Sequence[Told], road: RoadPicture, reach: float, calibrate
         "road": _road(scenario, road, samples, grid),
         "expert": pack(grid.positions(box_centers(expert))),
         "goal": None if scenario.goal is None else grid.positions(scenario.goal[:2]).tolist(),
-        "drives": [drive_data(told, grid, reach, rules) for told in drives],
+        "drives": [drive_data(drive, grid, reach, rules) for drive in drives],
     }
 
 

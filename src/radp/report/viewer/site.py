@@ -14,7 +14,7 @@ import numpy as np
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import Run
-from radp.report.viewer.drive import Told
+from radp.report.viewer.drive import DriveReport
 from radp.report.viewer.explain import explain_drive, rule_words, rules_told
 from radp.report.viewer.page import render
 from radp.report.viewer.scenario_page import scenario_page
@@ -61,12 +61,12 @@ def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, t
                 "after": names[i + 1] if i + 1 < len(names) else None,
             }
             scenario = runs[0].split[one.position]
-            told = [tell(runs[k], scenario, calibrations[k]) for k in one.driven]
+            reports = [report_drive(runs[k], scenario, calibrations[k]) for k in one.driven]
             calibrated = all(calibrations[k] is not None for k in one.driven)
-            page, road = scenario_page(told, links, calibrated)
+            page, road = scenario_page(reports, links, calibrated)
             write_atomically(out / names[i], page.encode())
-            shown.append(rules_told(drive.explanation for drive in told))
-            rows.append({"page": names[i], **_row(told, one.driven, len(runs)), "thumb": _thumb(told, road.road)})
+            shown.append(rules_told(drive.explanation for drive in reports))
+            rows.append({"page": names[i], **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)})
             progress.advance()
     rules = list(dict.fromkeys(rule for one in shown for rule in one))
     _align_pressures(rows, rules)
@@ -90,10 +90,10 @@ def write_films(runs: Sequence[Run], site: Site, suffixes: Sequence[str]) -> lis
     films = []
     for one in choose(runs, None, tuple(site.pages)) if suffixes else ():
         scenario = runs[0].split[one.position]
-        told = [tell(runs[k], scenario, _calibration(runs[k])) for k in one.driven]
+        reports = [report_drive(runs[k], scenario, _calibration(runs[k])) for k in one.driven]
         for suffix in suffixes:
             films.append(site.pages[one.token].with_suffix(suffix))
-            write_film(told, films[-1])
+            write_film(reports, films[-1])
     return films
 
 
@@ -117,10 +117,10 @@ def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> lis
     return found[:limit]
 
 
-def tell(run: Run, scenario: Scenario, calibration: Calibration | None) -> Told:
+def report_drive(run: Run, scenario: Scenario, calibration: Calibration | None) -> DriveReport:
     """The drive of a scenario with its score, its risks and, where plans were kept, its pressures."""
     rollout = run.store.read(scenario)
-    return Told.of(rollout, explain_drive(rollout, calibration))
+    return DriveReport.of(rollout, explain_drive(rollout, calibration))
 
 
 def page_name(position: int, token: str) -> str:
@@ -157,11 +157,11 @@ def _run_words(run: Run) -> dict[str, Any]:
     }
 
 
-def _row(told: Sequence[Told], driven: Sequence[int], runs: int) -> dict[str, Any]:
+def _row(reports: Sequence[DriveReport], driven: Sequence[int], runs: int) -> dict[str, Any]:
     """What the start page says about a scenario; drives: one entry per run, None where it was not driven."""
-    scenario = told[0].rollout.scenario
+    scenario = reports[0].rollout.scenario
     drives: list[dict[str, Any] | None] = [None] * runs
-    for k, one in zip(driven, told):
+    for k, one in zip(driven, reports):
         card, why = one.card, one.explanation
         drives[k] = {
             "score": card["score"],
@@ -186,8 +186,8 @@ def _align_pressures(rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> No
             drive["pressures"] = [drive["pressures"].get(rule) for rule in rules]
 
 
-def _thumb(told: Sequence[Told], road: Sequence[np.ndarray]) -> dict[str, object]:
-    return thumbnail(road, [one.rollout.ego[:, :2] for one in told])
+def _thumb(reports: Sequence[DriveReport], road: Sequence[np.ndarray]) -> dict[str, object]:
+    return thumbnail(road, [one.rollout.ego[:, :2] for one in reports])
 
 
 def _clear(out: Path) -> None:

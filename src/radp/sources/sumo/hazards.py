@@ -10,7 +10,7 @@ import numpy as np
 
 from radp.scenario import DT, Box, LightState
 from radp.sources.sumo.programs import sumo_module
-from radp.sources.sumo.recording import Act, Trace
+from radp.sources.sumo.recording import Act, RoadUserTrace
 from radp.sources.sumo.road import SumoRoad
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class HazardDirector:
     _waiting: list[int] = field(default_factory=list)  # acts for which no actor was found yet
     _pending: dict[str, tuple[int, str]] = field(default_factory=dict)  # actor -> frame at which it is let go, what
 
-    def step(self, frame: int, vehicles: dict[str, Trace]) -> None:
+    def step(self, frame: int, vehicles: dict[str, RoadUserTrace]) -> None:
         """One frame: undo acts that are over, perhaps start a new one."""
         sim = sumo_module("libsumo")
         present = sim.vehicle.getIDList()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from radp.sources.sumo.programs import sumo_module
-from radp.sources.sumo.recording import Act, Trace
+from radp.sources.sumo.recording import Act, RoadUserTrace
 from radp.sources.sumo.road import SumoRoad
 
 LOOK_AHEAD = 45.0  # [m] before a van where drivers begin to steer round it
@@ -23,7 +23,7 @@ class Passing:
     acts: list[Act] = field(default_factory=list)
     _vans: dict[str, list[tuple[float, float]]] | None = None  # lane -> front position and left edge of each van [m]
 
-    def step(self, frame: int, vehicles: dict[str, Trace]) -> None:
+    def step(self, frame: int, vehicles: dict[str, RoadUserTrace]) -> None:
         """One frame."""
         if frame < 10 or frame % EVERY or not self.road.parking_beside:
             return

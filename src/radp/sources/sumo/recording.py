@@ -24,7 +24,7 @@ LIGHTS = {"G": LightState.GREEN, "g": LightState.GREEN, "y": LightState.YELLOW, 
 
 
 @dataclass
-class Trace:
+class RoadUserTrace:
     """One road user from frame `first` on: front x, y and SUMO's angle per frame, its lane by name."""
 
     first: int
@@ -54,8 +54,8 @@ class NetworkRecording:
     """T frames of a whole network."""
 
     frames: int
-    vehicles: dict[str, Trace]
-    people: dict[str, Trace]
+    vehicles: dict[str, RoadUserTrace]
+    people: dict[str, RoadUserTrace]
     lights: np.ndarray  # (T, number of road.lights) uint8 LightState
     acts: tuple[Act, ...]
 
@@ -65,7 +65,7 @@ class Director(Protocol):
 
     acts: list[Act]
 
-    def step(self, frame: int, vehicles: dict[str, Trace]) -> None: ...
+    def step(self, frame: int, vehicles: dict[str, RoadUserTrace]) -> None: ...
 
 
 def record(
@@ -78,8 +78,8 @@ def record(
         for lane, cap in road.caps.items():
             sim.lane.setMaxSpeed(lane, min(cap, sim.lane.getMaxSpeed(lane)))
         frames = round(seconds / DT)
-        vehicles: dict[str, Trace] = {}
-        people: dict[str, Trace] = {}
+        vehicles: dict[str, RoadUserTrace] = {}
+        people: dict[str, RoadUserTrace] = {}
         programs = sorted({light.tls for light in road.lights})
         lights = np.zeros((frames, len(road.lights)), dtype=np.uint8)
         for frame in range(frames):
@@ -97,21 +97,21 @@ def record(
     )
 
 
-def _note_vehicles(sim: Any, frame: int, traces: dict[str, Trace]) -> None:
+def _note_vehicles(sim: Any, frame: int, traces: dict[str, RoadUserTrace]) -> None:
     domain = sim.vehicle
     for name in domain.getIDList():
         trace = traces.get(name)
         if trace is None:
-            trace = traces[name] = Trace(frame, route=tuple(domain.getRoute(name)))
+            trace = traces[name] = RoadUserTrace(frame, route=tuple(domain.getRoute(name)))
         x, y = domain.getPosition(name)
         trace.values.extend((x, y, domain.getAngle(name), domain.getLanePosition(name)))
         trace.lanes.append(domain.getLaneID(name))
 
 
-def _note_people(sim: Any, frame: int, traces: dict[str, Trace]) -> None:
+def _note_people(sim: Any, frame: int, traces: dict[str, RoadUserTrace]) -> None:
     domain = sim.person
     for name in domain.getIDList():
-        trace = traces.setdefault(name, Trace(frame))
+        trace = traces.setdefault(name, RoadUserTrace(frame))
         x, y = domain.getPosition(name)
         trace.values.extend((x, y, domain.getAngle(name), 0.0))
         trace.lanes.append(domain.getRoadID(name))

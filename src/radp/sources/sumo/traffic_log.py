@@ -15,7 +15,7 @@ from radp.geometry.lines import arc_length, headings, point_at, resample
 from radp.scenario import DT, Box, ObjectType
 from radp.sources.sumo.demand import Demand
 from radp.sources.sumo.hazards import JAY, name_hazards
-from radp.sources.sumo.recording import Act, NetworkRecording, Trace
+from radp.sources.sumo.recording import Act, NetworkRecording, RoadUserTrace
 from radp.sources.sumo.road import SumoRoad
 from radp.sources.sumo.smoothing import SmoothDrive, smooth_chord, smooth_drive, wrap
 from radp.sources.sumo.vehicles import EGO_CATEGORIES, PERSON_SIZE
@@ -104,7 +104,7 @@ def traffic_log(recording: NetworkRecording, demand: Demand, road: SumoRoad, rng
     return replace(log, acts=name_hazards(recording.acts, log, road))
 
 
-def _vehicle_states(trace: Trace, length: float) -> tuple[np.ndarray, SmoothDrive | None]:
+def _vehicle_states(trace: RoadUserTrace, length: float) -> tuple[np.ndarray, SmoothDrive | None]:
     columns = trace.columns()
     front, angle = columns[:, :2], columns[:, 2]
     if length > LONG or len(columns) < 3:
@@ -113,17 +113,17 @@ def _vehicle_states(trace: Trace, length: float) -> tuple[np.ndarray, SmoothDriv
     return drive.box_states(length), drive
 
 
-def _walks(name: str, trace: Trace) -> Iterator[tuple[str, Trace]]:
+def _walks(name: str, trace: RoadUserTrace) -> Iterator[tuple[str, RoadUserTrace]]:
     """A person's trace, cut where SUMO makes it jump; what follows a jump is somebody else."""
     columns = np.frombuffer(trace.values, dtype=np.float64).reshape(-1, 4)
     jumps = np.flatnonzero(np.hypot(*np.diff(columns[:, :2], axis=0).T) > JUMP) + 1
     for part, (start, end) in enumerate(pairwise([0, *jumps.tolist(), len(columns)])):
         if end - start > 2:
             values = array("d", columns[start:end].ravel().tolist())
-            yield f"{name}.{part}" if part else name, Trace(trace.first + start, values, trace.lanes[start:end])
+            yield f"{name}.{part}" if part else name, RoadUserTrace(trace.first + start, values, trace.lanes[start:end])
 
 
-def _person_states(trace: Trace) -> np.ndarray:
+def _person_states(trace: RoadUserTrace) -> np.ndarray:
     """(n, 5): a person faces where it walks; standing, it keeps its heading."""
     columns = trace.columns()
     sigma = WALK_SIGMA / DT

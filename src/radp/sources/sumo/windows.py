@@ -213,7 +213,7 @@ def _goal(road: SumoRoad, edge: str) -> np.ndarray:
 
 
 def _on_grid(values: np.ndarray, decimals: Mapping[Any, int]) -> np.ndarray:
-    """Round each column of the last axis; millimetres unless told otherwise. No negative zeros."""
+    """Round each column of the last axis; millimetres by default. No negative zeros."""
     out = np.empty_like(values)
     for column in range(values.shape[-1]):
         out[..., column] = np.round(values[..., column], decimals.get(column, 3)) + 0.0

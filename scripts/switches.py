@@ -12,7 +12,7 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.planners.diffusion import scene_config
 from radp.runs.folder import RunFolder
 from radp.statistics.estimate import LEGEND, difference, interval
-from radp.training.base import BaseConfig, train_base
+from radp.training.base import train_base
 from radp.training.data import open_samples
-from radp.training.loop import LoopConfig
+from radp.training.settings import BaseConfig, LoopConfig
 
 SWITCHES = (
     "target_space", "waypoint_loss_weight", "near_horizon_s", "route_order", "yellow_is_unknown", "lane_length",
@@ -108,8 +108,8 @@ def train(variant: Variant, loop: LoopConfig, data: Path, run: Path, target: Pat
     model = ModelConfig.from_json(MINI.to_json() | variant.model)
     config = BaseConfig(model=model, loop=own, augment=variant.augment)
     samples = open_samples(data, scene_config(model))
-    settings = {**asdict(config), "data": str(data), "samples": len(samples), "start_from": ""}
-    folder = RunFolder.create(run, "train base", settings, own.seed, {"threads": 1})
+    facts = {"data": data, "samples": len(samples), "start_from": ""}
+    folder = RunFolder.create(run, "train base", config, own.seed, {"threads": 1}, facts)
     began = time.process_time()
     trained = train_base(config, folder, samples)
     minutes = (time.process_time() - began) / 60  # of the last part, if it was stopped

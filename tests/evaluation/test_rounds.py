@@ -1,10 +1,12 @@
 """Rounds of learning in the loop: what is kept, and going on after a kill."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from radp.evaluation.rounds import Rounds, _judge, remaining, run_rounds
+from radp.evaluation.rounds import _judge, remaining, run_rounds
+from radp.evaluation.settings import Rounds
 from radp.runs.errors import BadInput
 from radp.scenario.parts import name_and_part, positions
 from radp.scenario.splits import open_split
@@ -20,7 +22,8 @@ def world(tmp_path_factory) -> Rounds:
         with ScenarioWriter(folder / name) as writer:
             for place in places:
                 writer.add(split[place])
-    return Rounds("constant_velocity", str(folder / "train"), str(folder / "dev"), rounds=2, expert="idm", stride=20)
+    scenarios, dev = str(folder / "train"), str(folder / "dev")
+    return Rounds(start="constant_velocity", scenarios=scenarios, dev=dev, rounds=2, expert="idm", stride=20)
 
 
 def test_a_round_is_kept_if_collisions_do_not_rise():
@@ -28,8 +31,9 @@ def test_a_round_is_kept_if_collisions_do_not_rise():
     assert _judge("a", "b", (0.8, 0.9), better).kept and _judge("a", "b", (0.8, 0.9), equal).kept
     worse_round = _judge("a", "b", (0.8, 0.9), worse)
     assert not worse_round.kept
-    assert remaining([worse_round], Rounds("a", "", "")) == "a"
-    assert remaining([_judge("a", "b", (0.8, 0.9), better), worse_round], Rounds("a", "", "")) == "b"
+    settings = Rounds(start="a", scenarios="", dev="")
+    assert remaining([worse_round], settings) == "a"
+    assert remaining([_judge("a", "b", (0.8, 0.9), better), worse_round], settings) == "b"
 
 
 def test_rounds_go_on_where_they_were_stopped(world, tmp_path):
@@ -52,7 +56,7 @@ def test_rounds_go_on_where_they_were_stopped(world, tmp_path):
 
 def test_no_rounds_are_refused(world, tmp_path):
     with pytest.raises(BadInput, match="rounds is 0"):
-        run_rounds(Rounds(world.start, world.scenarios, world.dev, rounds=0), lambda *_: Path(), tmp_path)
+        run_rounds(replace(world, rounds=0), lambda *_: Path(), tmp_path)
 
 
 def test_parts_of_rounds_share_no_scenario():

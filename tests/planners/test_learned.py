@@ -11,9 +11,9 @@ import torch
 
 import radp
 from radp.cli.main import main
-from radp.model.adapters import LoraSettings, add_adapters, load_adapters, merge_plain, save_adapters, target_names
+from radp.model.adapters import add_adapters, load_adapters, merge_plain, save_adapters, target_names
 from radp.model.checkpoint import export_published, save_model
-from radp.model.config import ModelConfig
+from radp.model.config import LoraSettings, ModelConfig
 from radp.model.head import AttributionHead, HeadConfig, save_head
 from radp.model.network import build_model
 from radp.planners.diffusion import DiffusionPlanner

@@ -24,7 +24,8 @@ from radp.rules import Rule, RuleContext, default_rules, registered_rules, rule_
 from radp.rules.rule import unregister_rule
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scene.log_samples import SampleChoice, write_log_samples
-from radp.training.align import AlignBatch, AlignConfig, AlignTask
+from radp.training.align import AlignBatch, AlignTask
+from radp.training.settings import AlignConfig
 from tests.planners.test_learned import SMALL, awake, short_scenario
 from tests.rules.hand_made import scene, straight_plan, straight_route
 

@@ -10,7 +10,8 @@ from radp.geometry.frames import heading_vector
 from radp.model.config import ModelConfig
 from radp.model.network import build_model
 from radp.rules import RuleContext, rule_costs
-from radp.training.align import AlignBatch, AlignConfig, AlignTask, trained_in_words
+from radp.training.align import AlignBatch, AlignTask, trained_in_words
+from radp.training.settings import AlignConfig
 from tests.made_scenes import made_scene
 
 SIZES = {"agents": 20, "lanes": 40, "route_lanes": 12}

@@ -16,7 +16,7 @@ from tests.shared_data import shared_params
 def test_augmentation_of_the_published_program(path):
     golden = read_golden(path)
     scene = replace(golden.scene(futures=True), ego_current_state=golden["in/aug_ego_current_state"])
-    augmented = augment(scene, Draws(golden["in/aug_rand_flag"], golden["in/aug_rand"]))
+    augmented = augment(scene, Draws(golden["in/aug_rand_flag"], golden["in/aug_rand"]), 0.5)
     names = [name[len("out/aug_") :] for name in golden.arrays if name.startswith("out/aug_")]
     assert len(names) == 7
     for name in names:
@@ -27,7 +27,7 @@ def test_slow_and_unlucky_samples_are_left_alone():
     scene = made_scene(batch=3)
     scene.ego_current_state[1, EgoColumn.VX] = 1.9
     draws = Draws(torch.tensor([0.49, 0.9, 0.9]), torch.rand(3, 9, generator=torch.Generator().manual_seed(1)))
-    augmented = augment(scene, draws)
+    augmented = augment(scene, draws, 0.5)
     for name, value in scene.items():
         torch.testing.assert_close(getattr(augmented, name)[:2], value[:2])
     assert not torch.allclose(augmented.lanes[2], scene.lanes[2])

@@ -6,7 +6,8 @@ import torch
 
 from radp.runs.errors import BadInput
 from radp.training.data import Mixture
-from radp.training.loop import LoopConfig, shuffled_rows
+from radp.training.loop import shuffled_rows
+from radp.training.settings import LoopConfig
 from tests.made_scenes import made_scene
 
 

@@ -11,9 +11,9 @@ import torch
 from radp.rules import RuleContext
 from radp.runs.errors import BadInput
 from radp.sim.plan import Plan
-from radp.training.align import AlignConfig, AlignTask
+from radp.training.align import AlignTask
 from radp.training.focus import Focus, find_focus, first_contact
-from radp.training.loop import LoopConfig
+from radp.training.settings import AlignConfig, LoopConfig
 from tests.rules.hand_made import scene, straight_plan, straight_route
 
 LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead

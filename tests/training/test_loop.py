@@ -11,7 +11,8 @@ from torch import nn
 
 from radp.runs.folder import RunFolder
 from radp.training.ema import Ema
-from radp.training.loop import LoopConfig, fit, shuffled_rows, step_seed
+from radp.training.loop import fit, shuffled_rows, step_seed
+from radp.training.settings import LoopConfig
 from radp.training.state import saved_steps
 
 

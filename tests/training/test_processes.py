@@ -61,7 +61,8 @@ SHARED = '''
 import sys, torch
 from torch import nn
 from radp.runs.folder import RunFolder
-from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows
+from radp.training.loop import fit, is_main_process, shuffled_rows
+from radp.training.settings import LoopConfig
 
 class Task:
     """A linear map without noise: two halves of a batch must give what the whole batch gives."""

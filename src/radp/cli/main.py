@@ -91,7 +91,7 @@ VERBS: Verbs = {
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
 }
 ABOUT = "Rule-aligned diffusion planning for autonomous driving. `radp VERB --help` explains a verb; `radp --version`."
-CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName)
+CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

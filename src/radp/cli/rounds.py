@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from radp.evaluation.settings import Rounds
+from radp.training.settings import BaseConfig, LoopConfig
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class TrainRounds:
     """Let a planner drive, let an expert take over before it collides, and go on training on both, round by round.
 
@@ -17,82 +20,53 @@ class TrainRounds:
         radp train rounds --start runs/base/model --scenarios runs/train --data runs/samples --out runs/rounds
     """
 
-    start: str
-    """Packaged model or model folder."""
-    scenarios: str
-    """Training scenarios; each round drives another part of them."""
     data: tuple[Path, ...]
     """Samples to go on learning from beside the takeovers."""
     out: Path
     """Run folder; the same command resumes it."""
-    dev: str = "sumo14-dev"
-    """Scenarios that decide whether a round is kept."""
-    rounds: int = 3
-    """How often."""
-    expert: str = "pdm_careful"
-    """Planner that takes over."""
-    takeovers: int = 2
-    """Takeovers of each scenario."""
     share: float = 0.3
     """Share of the takeovers in every batch; the other folders share the rest by their size."""
-    steps: int = 6_000
-    """Optimiser steps of each round."""
-    batch: int = 16
-    """Samples of a step."""
-    lr: float = 5e-4
-    """Learning rate after warm-up, constant until it falls at the end."""
-    warmup: int = 300
-    """Steps of linear warm-up."""
-    decay: int = 1_500
-    """Last steps, in which the rate falls to zero."""
-    seed: int = 3407
-    """Decides everything random."""
     threads: int = 1
     """Torch threads."""
     workers: int = 2
     """Processes for driving."""
+    rounds: Rounds
+    loop: LoopConfig = field(
+        default_factory=lambda: LoopConfig(steps=6_000, batch=16, lr=5e-4, warmup=300, schedule="constant", decay=1_500)
+    )
 
     def __call__(self) -> int:
         import torch
 
-        from radp.evaluation.rounds import Rounds, remaining, run_rounds
+        from radp.evaluation.rounds import remaining, run_rounds
         from radp.model.checkpoint import load_model
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.runs.errors import BadInput
         from radp.runs.folder import RunFolder
-        from radp.training.base import BaseConfig, train_base
+        from radp.training.base import train_base
         from radp.training.data import Mixture, open_samples
-        from radp.training.loop import LoopConfig
 
         if not 0.0 < self.share < 1.0:
             raise BadInput(f"share is {self.share}, expected more than 0 and less than 1")
         torch.set_num_threads(self.threads)
-        loop = LoopConfig(
-            self.steps, self.batch, self.lr, warmup=self.warmup, schedule="constant", decay=self.decay, seed=self.seed
-        )
 
         def train(model_name: str, taken_over: Sequence[Path], folder: Path) -> Path:
             model = load_model(model_path(model_name))
-            config, scenes = BaseConfig(model.config, loop), scene_config(model.config)
+            config, scenes = BaseConfig(model=model.config, loop=self.loop), scene_config(model.config)
             usual, new = ([open_samples(path, scenes) for path in paths] for paths in (self.data, taken_over))
             mixture = Mixture([*usual, *new], [*_by_size(usual, 1.0 - self.share), *_by_size(new, self.share)])
-            settings = {
-                **asdict(config),
-                "data": [str(path) for path in (*self.data, *taken_over)],
-                "start_from": model_name,
-            }
-            run = RunFolder.create(folder, "train base", settings, self.seed, {"threads": self.threads})
+            facts = {"data": [*self.data, *taken_over], "start_from": model_name}
+            run = RunFolder.create(folder, "train base", config, self.loop.seed, {"threads": self.threads}, facts)
             return train_base(config, run, mixture, start_from=model)
 
-        settings = Rounds(self.start, self.scenarios, self.dev, self.rounds, self.expert, self.takeovers)
-        done = run_rounds(settings, train, self.out, self.workers)
+        done = run_rounds(self.rounds, train, self.out, self.workers)
         for number, one in enumerate(done):
             verdict = "kept" if one.kept else "not kept"
             change = f"collision {100 * one.collision_before:.1f} -> {100 * one.collision_after:.1f}"
             score = f"score {100 * one.score_before:.1f} -> {100 * one.score_after:.1f}"
             print(f"round {number}: {change}, {score}, {verdict}")
-        print(remaining(done, settings))
+        print(remaining(done, self.rounds))
         return 0
 
 

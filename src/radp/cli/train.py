@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from radp.model.config import ModelConfig
 from radp.runs.errors import BadInput
+from radp.training.settings import AlignConfig, BaseConfig, BaseRecipe, HeadTraining, LoopConfig
 
 if TYPE_CHECKING:
-    from radp.model.config import ModelConfig
     from radp.scenario import Scenario
+    from radp.scene.builder import SceneConfig
+    from radp.scene.samples import Samples
 
 
 def _spread(split: str | None, count: int) -> Sequence[Scenario]:
@@ -47,17 +50,42 @@ def _switched(model: ModelConfig, switches: Sequence[str]) -> ModelConfig:
         raise BadInput(str(error)) from None
 
 
-def _shared(verb: TrainBase | TrainAlign) -> int:
-    """The verb in several processes."""
-    from radp.runs.processes import share
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What is looked at while training, and on how many processors."""
 
-    if verb.batch % verb.processes:
-        raise BadInput(f"a batch of {verb.batch} cannot be shared by {verb.processes} processes")
-    share(replace(verb, processes=1), verb.processes)
-    return 0
+    validation: Path | None = None
+    """Samples for the validation loss, of other road networks."""
+    closed_loop: str | None = None
+    """Split or store whose scenarios are driven while training."""
+    closed_loop_scenarios: int = 28
+    """How many of these, spread evenly."""
+    threads: int = 2
+    """Torch threads of each process."""
+    processes: int = 1
+    """Share each batch among this many; on a CPU, two of one thread are faster than one of two."""
+    stop_after: int | None = None
+    """Stop at this step as if interrupted, the schedule still reaching to the last one."""
+
+    def shared(self, verb: TrainBase | TrainAlign) -> int:
+        """The verb in several processes."""
+        from radp.runs.processes import share
+
+        batch = verb.config.loop.batch
+        if batch % self.processes:
+            raise BadInput(f"a batch of {batch} cannot be shared by {self.processes} processes")
+        share(replace(verb, training=replace(self, processes=1)), self.processes)
+        return 0
+
+    def watched(self, scenes: SceneConfig) -> tuple[Samples | None, Sequence[Scenario]]:
+        """Held-out samples and scenarios to drive."""
+        from radp.training.data import open_samples
+
+        held_out = None if self.validation is None else open_samples(self.validation, scenes)
+        return held_out, _spread(self.closed_loop, self.closed_loop_scenarios)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainBase:
     """Train a diffusion planner from scratch, or go on where the same command was stopped.
 
@@ -79,61 +107,29 @@ class TrainBase:
     preset: Literal["mini", "nuplan"] = "mini"
     """Model size: mini for two cores, nuplan as published."""
     switches: tuple[str, ...] = ()
-    """NAME=VALUE each, settings of the model that differ from the preset (or, if its weights allow it, from the
-    model to start from), as route_tokens=false.
+    """NAME=VALUE each, as route_tokens=false: settings of the model that differ from the preset or, if its weights
+    allow it, from the model to start from.
     """
-    validation: Path | None = None
-    """Samples for the validation loss, of other road networks."""
-    closed_loop: str | None = None
-    """Split or store whose first scenarios are driven while training."""
-    closed_loop_scenarios: int = 28
-    """How many of these, spread evenly."""
     start_from: Path | None = None
     """A packaged model, model folder or .pth to go on from instead of random weights."""
-    steps: int = 50_000
-    """Optimiser steps in all."""
-    batch: int = 32
-    """Samples of a step, over all processes."""
-    lr: float = 1e-3
-    """Learning rate after warm-up."""
-    warmup: int = 100
-    """Steps of linear warm-up."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """What the learning rate does after warm-up."""
-    decay: int = 0
-    """Last steps of a constant schedule, in which the rate falls to zero."""
-    augment: float = 0.5
-    """Share of the samples that start beside the logged pose."""
-    seed: int = 3407
-    """Decides everything random."""
-    save_every: int = 500
-    """Steps between checkpoints."""
-    validate_every: int = 5_000
-    """Steps between validations."""
-    threads: int = 2
-    """Torch threads of each process."""
-    processes: int = 1
-    """Share each batch among this many; on a CPU, two of one thread are faster than one of two."""
-    stop_after: int | None = None
-    """Stop at this step as if interrupted, the schedule still reaching to `steps`."""
+    config: BaseRecipe = field(default_factory=lambda: BaseRecipe(loop=LoopConfig(validate_every=5_000)))
+    training: Training = field(default_factory=Training)
 
     def __call__(self) -> int:
-        if self.processes > 1:
-            return _shared(self)
+        if self.training.processes > 1:
+            return self.training.shared(self)
         import torch
 
         from radp.model.checkpoint import load_model
-        from radp.model.config import ModelConfig
         from radp.model.network import extended
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.runs.folder import RunFolder
-        from radp.training.base import BaseConfig
-        from radp.training.base import train_base as run
+        from radp.training.base import train_base
         from radp.training.data import Mixture, open_samples
-        from radp.training.loop import LoopConfig, is_main_process
+        from radp.training.loop import is_main_process
 
-        torch.set_num_threads(self.threads)
+        torch.set_num_threads(self.training.threads)
         initial = load_model(model_path(self.start_from)) if self.start_from is not None else None
         model = _switched(initial.config if initial is not None else ModelConfig.preset(self.preset), self.switches)
         if initial is not None:
@@ -141,40 +137,26 @@ class TrainBase:
                 initial = extended(initial, model)
             except ValueError as error:
                 raise BadInput(f"{self.start_from}: {error}") from None
-        loop = LoopConfig(
-            steps=self.steps,
-            batch=self.batch,
-            lr=self.lr,
-            warmup=self.warmup,
-            schedule=self.schedule,
-            decay=self.decay,
-            seed=self.seed,
-        )
-        loop = replace(loop, save_every=self.save_every, validate_every=self.validate_every)
-        config = BaseConfig(model=model, loop=loop, augment=self.augment)
-        scenes = scene_config(model)
+        config, scenes = BaseConfig(model=model, **vars(self.config)), scene_config(model)
         samples = Mixture([open_samples(folder, scenes) for folder in self.data], self.shares or None)
-        held_out = open_samples(self.validation, scenes) if self.validation is not None else None
-        if len(samples) < self.batch:
-            raise BadInput(f"{self.data[0]} holds {len(samples)} samples, fewer than one batch of {self.batch}")
-        drives = _spread(self.closed_loop, self.closed_loop_scenarios)
-        folders = " ".join(map(str, self.data))
-        settings = {
-            **asdict(config),
-            "data": folders,
+        if len(samples) < config.loop.batch:
+            raise BadInput(f"{self.data[0]} holds {len(samples)} samples, fewer than one batch of {config.loop.batch}")
+        facts = {
+            "data": " ".join(map(str, self.data)),
             "samples": len(samples),
             "start_from": str(self.start_from or ""),
+            **({"shares": samples.shares.tolist()} if self.shares else {}),
         }
-        if self.shares:
-            settings["shares"] = samples.shares.tolist()
-        folder = RunFolder.create(self.out, "train base", settings, self.seed, {"threads": self.threads})
-        path = run(config, folder, samples, held_out, drives, initial, self.stop_after)
+        held_out, drives = self.training.watched(scenes)
+        execution = {"threads": self.training.threads}
+        folder = RunFolder.create(self.out, "train base", config, config.loop.seed, execution, facts)
+        path = train_base(config, folder, samples, held_out, drives, initial, self.training.stop_after)
         if is_main_process():
             print(path)
         return 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainAlign:
     """Align a planner with the driving rules through LoRA adapters; the defaults are the paper's.
 
@@ -191,50 +173,14 @@ class TrainAlign:
     """Samples made by `radp data samples`."""
     out: Path
     """Run folder; the same command resumes it."""
-    validation: Path | None = None
-    """Samples for the validation loss, of other road networks."""
-    closed_loop: str | None = None
-    """Split or store whose scenarios are driven while training."""
-    closed_loop_scenarios: int = 28
-    """How many of these, spread evenly."""
-    steps: int = 2_000
-    """Optimiser steps in all."""
-    batch: int = 128
-    """Samples of a step, over all processes."""
-    lr: float = 2e-5
-    """Learning rate."""
-    strength: float = 0.004
-    """Weight of the rules beside the diffusion loss (lambda in the paper)."""
-    min_time: float = 0.0
-    """Rules act on draws with a diffusion time from this; 0 is all, as in the paper."""
-    max_time: float = 1.0
-    """Rules act on draws with a diffusion time up to this; 1 is all, as in the paper."""
     focus: Path | None = None
     """List made by `radp train focus`: samples on which the base planner would touch somebody."""
-    focus_share: float = 0.5
-    """Share of each batch that comes from that list."""
-    compress: bool = False
-    """Take log(1 + J / scale) of each rule, with scales of at most 10, instead of J / scale."""
-    no_rules: bool = False
-    """Train the adapters without rules."""
-    no_normalisation: bool = False
-    """Do not divide the costs by their running scales."""
-    seed: int = 3407
-    """Decides everything random."""
-    save_every: int = 100
-    """Steps between checkpoints."""
-    validate_every: int = 500
-    """Steps between validations."""
-    threads: int = 2
-    """Torch threads of each process."""
-    processes: int = 1
-    """Share each batch among this many; on a CPU, two of one thread are faster than one of two."""
-    stop_after: int | None = None
-    """Stop at this step as if interrupted."""
+    config: AlignConfig = field(default_factory=lambda: AlignConfig(focus_share=0.5))
+    training: Training = field(default_factory=Training)
 
     def __call__(self) -> int:
-        if self.processes > 1:
-            return _shared(self)
+        if self.training.processes > 1:
+            return self.training.shared(self)
         import torch
 
         from radp.attribution.online import RULE_SCENES
@@ -242,40 +188,22 @@ class TrainAlign:
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
         from radp.runs.folder import RunFolder
-        from radp.training.align import AlignConfig, paper_loop
-        from radp.training.align import train_align as run
+        from radp.training.align import train_align
         from radp.training.data import open_samples
         from radp.training.focus import Focus
         from radp.training.loop import is_main_process
 
-        torch.set_num_threads(self.threads)
+        torch.set_num_threads(self.training.threads)
         model = load_planner_model(model_path(self.base))
-        loop = replace(paper_loop(), steps=self.steps, batch=self.batch, lr=self.lr, seed=self.seed)
-        loop = replace(loop, save_every=self.save_every, validate_every=self.validate_every)
-        config = AlignConfig(
-            loop=loop,
-            strength=self.strength,
-            rules=not self.no_rules,
-            normalise=not self.no_normalisation,
-            min_time=self.min_time,
-            max_time=self.max_time,
-            focus_share=self.focus_share if self.focus is not None else 0.0,
-            compress=self.compress,
-        )
+        config = self.config if self.focus is not None else replace(self.config, focus_share=0.0)
         scenes = scene_config(model.config)
         samples, rule_samples = open_samples(self.data, scenes), open_samples(self.data, RULE_SCENES)
-        held_out = open_samples(self.validation, scenes) if self.validation is not None else None
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
-        settings = {
-            **asdict(config),
-            "base": self.base,
-            "data": str(self.data),
-            "samples": len(samples),
-            "focus": len(chosen),
-        }
-        folder = RunFolder.create(self.out, "train align", settings, self.seed, {"threads": self.threads})
-        drives = _spread(self.closed_loop, self.closed_loop_scenarios)
-        path = run(config, folder, model, samples, rule_samples, held_out, drives, self.stop_after, chosen)
+        facts = {"base": self.base, "data": self.data, "samples": len(samples), "focus": len(chosen)}
+        held_out, drives = self.training.watched(scenes)
+        execution, stop = {"threads": self.training.threads}, self.training.stop_after
+        folder = RunFolder.create(self.out, "train align", config, config.loop.seed, execution, facts)
+        path = train_align(config, folder, model, samples, rule_samples, held_out, drives, stop, chosen)
         if is_main_process():
             print(path)
         return 0
@@ -321,7 +249,7 @@ class TrainFocus:
         return 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainHead:
     """Train the attribution head on a cache of teacher pressures; the defaults are the paper's.
 
@@ -335,16 +263,7 @@ class TrainHead:
     """Run folder; the same command resumes it."""
     validation: Path | None = None
     """A cache of other samples, of the same planner."""
-    epochs: int = 50
-    """Passes over the cache."""
-    batch: int = 512
-    """Samples of a step."""
-    lr: float = 1e-4
-    """Learning rate."""
-    heads: int = 6
-    """Attention heads."""
-    seed: int = 3407
-    """Decides everything random."""
+    config: HeadTraining = field(default_factory=HeadTraining)
     threads: int = 2
     """Torch threads."""
 
@@ -353,17 +272,14 @@ class TrainHead:
 
         from radp.attribution.cache import Cache
         from radp.runs.folder import RunFolder
-        from radp.training.head import HeadTraining
-        from radp.training.head import train_head as run
+        from radp.training.head import train_head
 
         torch.set_num_threads(self.threads)
-        config = HeadTraining(epochs=self.epochs, batch=self.batch, lr=self.lr, seed=self.seed)
-        train, held_out = Cache(self.cache), Cache(self.validation) if self.validation is not None else None
-        if held_out is not None and not held_out.is_like(train):
-            raise BadInput(
-                f"{self.validation} was made with another planner, other rules or another calibration than {self.cache}"
-            )
-        settings = {**asdict(config), "heads": self.heads, "cache": train.made_of}
-        folder = RunFolder.create(self.out, "train head", settings, self.seed, {"threads": self.threads})
-        print(run(config, folder, train, held_out, self.heads))
+        cache, held_out = Cache(self.cache), Cache(self.validation) if self.validation is not None else None
+        if held_out is not None and not held_out.is_like(cache):
+            other = "another planner, other rules or another calibration"
+            raise BadInput(f"{self.validation} was made with {other} than {self.cache}")
+        execution, facts = {"threads": self.threads}, {"cache": cache.made_of}
+        folder = RunFolder.create(self.out, "train head", self.config, self.config.seed, execution, facts)
+        print(train_head(self.config, folder, cache, held_out))
         return 0

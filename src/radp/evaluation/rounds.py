@@ -23,7 +23,7 @@ import numpy as np
 
 from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.planners import read_cards, values_of
-from radp.evaluation.settings import Simulation
+from radp.evaluation.settings import Rounds, Simulation
 from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
 from radp.scenario.splits import open_split
@@ -32,20 +32,6 @@ from radp.sources.driven import Demonstrations, demonstrate
 
 COLLISION = "no_ego_at_fault_collisions"
 Train = Callable[[str, Sequence[Path], Path], Path]  # model to start from, its new samples, run folder -> model folder
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """What is driven in each round, and what decides."""
-
-    start: str  # model to begin with
-    scenarios: str  # training scenarios; each round drives another part of them
-    dev: str  # scenarios that choose: of other road networks than training and tests
-    rounds: int = 3
-    expert: str = "pdm_careful"
-    takeovers: int = 2
-    stride: int = 5  # frames between the samples of one driven log
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from tyro.conf import arg
 
 from radp.sim.settings import AGENT_MODES, Agents, DriveOptions
 
@@ -67,3 +69,25 @@ class FidelityCheck:
     """At most this many scenarios of each split."""
     seed: int = 0
     """Of the planner's randomness and of the resamples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """What is driven in each round of learning, and what decides whether it is kept."""
+
+    start: str
+    """Packaged model or model folder."""
+    scenarios: str
+    """Training scenarios; each round drives another part of them."""
+    dev: str = "sumo14-dev"
+    """Scenarios that decide whether a round is kept, of other road networks than training and tests."""
+    rounds: int = 3
+    """How often."""
+    expert: str = "pdm_careful"
+    """Planner that takes over."""
+    takeovers: int = 2
+    """Takeovers of each scenario."""
+    stride: int = 5
+    """Frames (0.1 s) between the samples of one driven log."""
+    seed: Annotated[int, arg(name="drive-seed")] = 0
+    """Of the driving planners' randomness, and of the moments of takeovers."""

@@ -6,7 +6,6 @@ Training needs PEFT. Planning does not: plain LoRA is merged here, which also sp
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,13 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from radp.model.config import LoraSettings
 from radp.model.network import DiffusionModel
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 PREFIX = "base_model.model."
 PLAIN = {"bias": "none", "use_dora": False, "use_rslora": False, "use_qalora": False, "fan_in_fan_out": False}
 TARGETS = ("mlp1.fc1", "mlp1.fc2", "mlp2.fc1", "mlp2.fc2")  # of every DiT block
-
-
-@dataclass(frozen=True)
-class LoraSettings:
-    """As in the paper: W x + alpha / rank * B A x."""
-
-    rank: int = 8
-    alpha: int = 16
-    dropout: float = 0.05
 
 
 def _peft() -> Any:

@@ -131,6 +131,18 @@ class ModelConfig:
         return args | {"route_len": self.lane_points, "static_objects_state_dim": 10, "device": "cpu"}
 
 
+@dataclass(frozen=True)
+class LoraSettings:
+    """Adapters as in the paper: W x + alpha / rank * B A x."""
+
+    rank: int = 8
+    """Rank of the adapters."""
+    alpha: int = 16
+    """The adapters' answer counts alpha / rank times."""
+    dropout: float = 0.05
+    """Of what enters the adapters."""
+
+
 POSITIVE = (
     "agents", "static_objects", "lanes", "route_lanes", "lane_points", "history", "horizon", "hidden", "heads",
     "encoder_depth", "decoder_depth", "mixer_tokens", "mixer_channels", "mixer_depth", "noise_draws",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from radp.model.adapters import LoraSettings, add_adapters, save_adapters
+from radp.model.adapters import add_adapters, save_adapters
 from radp.model.loss import DiffusionLoss, diffusion_loss
 from radp.model.network import DiffusionModel
 from radp.model.target import TargetSpace
@@ -21,42 +21,12 @@ from radp.runs.folder import RunFolder
 from radp.scenario import Scenario
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
-from radp.training.augmentation import PROBABILITY, Draws, augment
-from radp.training.base import BaseConfig, BaseTask
-from radp.training.loop import LoopConfig, fit, is_main_process, shuffled_rows, step_seed
+from radp.training.augmentation import Draws, augment
+from radp.training.base import BaseTask
+from radp.training.loop import fit, is_main_process, shuffled_rows, step_seed
+from radp.training.settings import AlignConfig, BaseConfig
 
-LAMBDA = 0.004
-EGO_WEIGHT = 2.0
 COMPRESSED_SCALES = (0.01, 10.0)
-
-
-def paper_loop() -> LoopConfig:
-    """The paper's settings; it does not say how long, so `steps` is ours."""
-    return LoopConfig(
-        steps=2_000, batch=128, lr=2e-5, warmup=0, schedule="constant", seed=3407, save_every=100, validate_every=500
-    )
-
-
-@dataclass(frozen=True)
-class AlignConfig:
-    """Defaults are the paper's. `rules` False trains the adapters alone, `normalise` False skips the scales.
-
-    The others are ours, and off as in the paper: rules act on draws with a diffusion time between `min_time` and
-    `max_time`; `focus_share` of each batch comes from chosen samples (training/focus.py); `compress` takes
-    log(1 + J_i / s_i), with s_i between 0.01 and 10, so that a few fast near misses do not drown a slow bump.
-    """
-
-    loop: LoopConfig = field(default_factory=paper_loop)
-    lora: LoraSettings = field(default_factory=LoraSettings)
-    strength: float = LAMBDA
-    ego_weight: float = EGO_WEIGHT
-    rules: bool = True
-    normalise: bool = True
-    min_time: float = 0.0
-    max_time: float = 1.0
-    focus_share: float = 0.0
-    compress: bool = False
-    augment: float = PROBABILITY
 
 
 @dataclass(frozen=True)
@@ -86,7 +56,7 @@ class AlignTask:
         self.rules = registered_rules()
         self.memory = RuleScales(len(self.rules))
         self.weights = torch.tensor([rule.weight for rule in self.rules])
-        watch = BaseConfig(base.config, config.loop, ego_weight=config.ego_weight)
+        watch = BaseConfig(model=base.config, loop=config.loop, ego_weight=config.ego_weight)
         self.watch = BaseTask(watch, samples, validation, scenarios, base)
 
     def batch(self, step: int, rank: int, processes: int) -> AlignBatch:

@@ -26,7 +26,6 @@ from radp.scene.scene import (
     present,
 )
 
-PROBABILITY = 0.5
 MIN_SPEED = 2.0  # m/s, slower samples are left alone
 # x, y (m), yaw (rad), vx, vy (m/s), ax, ay (m/s^2), steering (rad), yaw rate (rad/s): noise is uniform within +-
 REACH = (0.0, 0.75, 0.35, 1.0, 0.5, 0.2, 0.1, 0.0, 0.0)
@@ -54,7 +53,7 @@ class Draws:
         return Draws(torch.rand(batch, generator=generator), torch.rand(batch, len(REACH), generator=generator))
 
 
-def augment(scene: Scene, draws: Draws, probability: float = PROBABILITY) -> Scene:
+def augment(scene: Scene, draws: Draws, probability: float) -> Scene:
     """Scene of B in metres with the ego's future -> the same, partly disturbed, in the new ego frames."""
     if scene.ego_agent_future is None:
         raise ValueError("augmentation needs scenes with the ego's future")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from torch import Tensor
 
 from radp.metrics.score import METRICS, evaluate_many
 from radp.model.checkpoint import save_model
-from radp.model.config import ModelConfig
 from radp.model.loss import diffusion_loss
 from radp.model.network import DiffusionModel, build_model
 from radp.planners.diffusion import DiffusionPlanner
@@ -22,23 +20,12 @@ from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 from radp.sim.settings import Agents
 from radp.sim.simulate import simulate
-from radp.training.augmentation import PROBABILITY, Draws, augment
+from radp.training.augmentation import Draws, augment
 from radp.training.data import Mixture
-from radp.training.loop import LoopConfig, fit, is_main_process, step_seed
+from radp.training.loop import fit, is_main_process, step_seed
+from radp.training.settings import BaseConfig
 
 VALIDATION_SEED = 1
-
-
-@dataclass(frozen=True)
-class BaseConfig:
-    """What is trained and how; `augment` is the share of samples whose start is disturbed."""
-
-    model: ModelConfig
-    loop: LoopConfig = field(default_factory=LoopConfig)
-    augment: float = PROBABILITY
-    ego_weight: float = 1.0
-    validation_samples: int = 512
-    validation_batch: int = 64
 
 
 class BaseTask:

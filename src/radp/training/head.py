@@ -15,10 +15,11 @@ from radp.attribution.states import PlannerState
 from radp.model.head import AttributionHead, HeadConfig, save_head
 from radp.runs.folder import RunFolder
 from radp.statistics.ranks import spearman
-from radp.training.loop import LoopConfig, fit, is_main_process
+from radp.training.loop import fit, is_main_process
+from radp.training.settings import HeadTraining
 
 HUBER = 0.2
-RANK_WEIGHT, RANK_TEMPERATURE, RANK_MARGIN = 0.2, 0.2, 0.05
+RANK_TEMPERATURE, RANK_MARGIN = 0.2, 0.05
 LEVEL_PIECES, LEAST_SLOPE = 40, 0.01
 
 
@@ -34,25 +35,6 @@ class Tail:
 
 TAILS = {"collision": Tail(75.0, 3.0, 2.0, of_positive=True), "lane": Tail(85.0, 1.5, 1.0)}
 OTHER_TAIL = Tail(85.0, 1.5, 1.25)
-
-
-@dataclass(frozen=True)
-class HeadTraining:
-    """The paper's settings; one epoch is as many draws as there are samples."""
-
-    epochs: int = 50
-    batch: int = 512
-    lr: float = 1e-4
-    weight_decay: float = 1e-4
-    seed: int = 3407
-    rank_weight: float = RANK_WEIGHT
-
-    def loop(self, samples: int) -> LoopConfig:
-        steps = max(1, samples // self.batch)
-        return LoopConfig(
-            steps=self.epochs * steps, batch=self.batch, lr=self.lr, weight_decay=self.weight_decay, warmup=0,
-            schedule="constant", ema=0.999, seed=self.seed, save_every=5 * steps, validate_every=5 * steps,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,12 +81,12 @@ class HeadTask:
 
     memory = None
 
-    def __init__(self, config: HeadTraining, cache: Cache, validation: Cache | None, heads: int) -> None:
+    def __init__(self, config: HeadTraining, cache: Cache, validation: Cache | None) -> None:
         self.config, self.cache, self.validation = config, cache, validation
         width = cache.read(np.zeros(1, dtype=np.int64))[0].ego_token.shape[-1]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.model = AttributionHead(HeadConfig(width, cache.rules, heads))
+            self.model = AttributionHead(HeadConfig(width, cache.rules, config.heads))
         self.favour = Favour.of(cache.pressure, cache.rules)
         self.threshold = torch.from_numpy(self.favour.threshold).float()
         self.weight = torch.from_numpy(self.favour.weight).float()
@@ -159,11 +141,9 @@ def fit_levels(told: np.ndarray, teacher: np.ndarray) -> tuple[Tensor, Tensor]:
     return torch.tensor(np.array(start)).float(), torch.tensor(np.array(slope)).float()
 
 
-def train_head(
-    config: HeadTraining, folder: RunFolder, cache: Cache, validation: Cache | None = None, heads: int = 6
-) -> Path:
+def train_head(config: HeadTraining, folder: RunFolder, cache: Cache, validation: Cache | None = None) -> Path:
     """Train on the cache, fit the levels, write head.safetensors and head.json to FOLDER/head; returns that path."""
-    task = HeadTask(config, cache, validation, heads)
+    task = HeadTask(config, cache, validation)
     fit(task, config.loop(len(cache)), folder)
     target = folder.path / "head"
     if is_main_process():

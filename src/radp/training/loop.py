@@ -6,11 +6,9 @@ noise, which dropout masks. So a killed run goes on from its last checkpoint and
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -21,38 +19,10 @@ from radp.model.memory import keep_freed_memory
 from radp.runs.folder import RunFolder
 from radp.training.ema import Ema
 from radp.training.records import Records
+from radp.training.settings import LoopConfig
 from radp.training.state import load_state, save_state
 
 Model = TypeVar("Model", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class LoopConfig:
-    """Settings of the loop; `batch` counts samples over all processes together."""
-
-    steps: int = 50_000
-    batch: int = 32
-    lr: float = 1e-3
-    weight_decay: float = 0.01
-    warmup: int = 100
-    schedule: str = "cosine"  # to zero at the last step; or "constant"
-    decay: int = 0  # last steps of a constant schedule, in which the rate falls to zero in a straight line
-    clip: float = 5.0
-    ema: float = 0.999
-    ema_warmup: bool = True
-    seed: int = 3407
-    log_every: int = 50
-    save_every: int = 500
-    validate_every: int = 2_000
-
-    def rate(self, step: int) -> float:
-        """Factor on the learning rate in step `step` (0-based)."""
-        if step < self.warmup:
-            return (step + 1) / self.warmup
-        if self.schedule == "constant":
-            return min(1.0, (self.steps - step) / self.decay) if self.decay else 1.0
-        done = (step - self.warmup) / max(1, self.steps - self.warmup)
-        return 0.5 * (1.0 + math.cos(math.pi * min(1.0, done)))
 
 
 class Task(Protocol[Model]):

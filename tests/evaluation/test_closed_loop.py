@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
+from radp.attribution.calibration import Calibration
 from radp.evaluation.closed_loop import Run, export_drives, run_simulation, summarise_run
 from radp.evaluation.settings import Simulation
 from radp.runs.errors import BadInput
@@ -20,6 +25,7 @@ from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scenario.splits import open_split
 from radp.sim.rollout import read_rollout
 from radp.sources.synthetic import make_scenario
+from tests.storage.old_folders import unpack
 
 PLANNER = f"{Path(__file__).parent / 'wandering_planner.py'}:WanderingPlanner"
 COUNT = 5
@@ -100,8 +106,62 @@ def test_changed_planner_file_is_refused(scenarios: str, tmp_path: Path) -> None
     file.write_text(source)
     simulate(scenarios, tmp_path / "run", planner=f"{file}:WanderingPlanner", limit=1)
     file.write_text(source + "\n# improved\n")
-    with pytest.raises(BadInput, match="planner_file"):
+    with pytest.raises(BadInput, match=r"was driven by another .*source file have changed since"):
         simulate(scenarios, tmp_path / "run", planner=f"{file}:WanderingPlanner", limit=1)
+
+
+def zero(file: Path) -> None:
+    """All weights of a safetensors file become zero."""
+    save_file({name: torch.zeros_like(value) for name, value in load_file(file).items()}, file)
+
+
+def shift_levels(folder: Path) -> None:
+    levels = Calibration.load(folder)
+    replace(levels, kappa=tuple(2 * kappa for kappa in levels.kappa)).save(folder)
+
+
+def set_switch(folder: Path) -> None:
+    """Another switch of the model that has no weights."""
+    config = json.loads((folder / "config.json").read_text())
+    config["model"]["mask_padded_tokens"] = not config["model"]["mask_padded_tokens"]
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+CHANGES = {
+    "weights of the base": lambda folder: zero(folder / "base" / "model.safetensors"),
+    "settings of the base": lambda folder: set_switch(folder / "base"),
+    "adapters": lambda folder: zero(folder / "aligned" / "adapter_model.safetensors"),
+    "head": lambda folder: zero(folder / "aligned" / "head.safetensors"),
+    "calibration": lambda folder: shift_levels(folder / "aligned"),
+}
+
+
+@pytest.fixture(scope="module")
+def planners(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model, and adapters with head and levels on top of it, as 0.1.0 wrote them."""
+    folder = tmp_path_factory.mktemp("planners")
+    unpack(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learned_run(planners: Path, scenarios: str) -> Path:
+    run_simulation(Simulation(planner=str(planners / "aligned"), scenarios=scenarios, limit=1), planners / "run")
+    return planners / "run"
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+def test_a_run_knows_what_its_planner_was(
+    learned_run: Path, planners: Path, scenarios: str, tmp_path: Path, change: str
+) -> None:
+    shutil.copytree(planners, tmp_path / "p")
+    again = Simulation(planner=str(planners / "aligned"), scenarios=scenarios, limit=1)
+    run_simulation(again, tmp_path / "p" / "run")  # the same planner goes on
+    CHANGES[change](tmp_path / "p")
+    config = tmp_path / "p" / "run" / "config.json"
+    config.write_text(config.read_text().replace(str(planners), str(tmp_path / "p")))
+    with pytest.raises(BadInput, match=r"was driven by another .*: its weights, adapters, head, calibration or source"):
+        run_simulation(replace(again, planner=str(tmp_path / "p" / "aligned")), tmp_path / "p" / "run")
 
 
 @pytest.mark.parametrize(

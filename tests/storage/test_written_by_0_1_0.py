@@ -1,13 +1,8 @@
-"""What radp 0.1.0 wrote still opens with the same content: stores, samples, caches, runs, planners, states of training.
-
-The archive holds small folders that 0.1.0 wrote, what it read from them (known.json) and the program that made them
-(made_by.py). Absolute paths in the configurations of runs stand there as {here}.
-"""
+"""What radp 0.1.0 wrote still opens with the same content: stores, samples, caches, runs, planners, training states."""
 
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from radp.attribution.cache import Cache
+from radp.attribution.cache import Cache, write_cache
 from radp.attribution.calibration import Calibration
 from radp.cli.main import main
 from radp.evaluation.closed_loop import Run, run_simulation, summarise_run
@@ -23,6 +18,7 @@ from radp.evaluation.settings import Simulation
 from radp.planners.diffusion import scene_config
 from radp.planners.learned import load_learned
 from radp.runs import folder as folder_module
+from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.scene.log_samples import LogSamples
@@ -31,17 +27,14 @@ from radp.training.ema import Ema
 from radp.training.state import load_state
 from tests.small_scenarios import small_scenario
 from tests.storage.digests import digest, digests
+from tests.storage.old_folders import unpack
 
-ARCHIVE = Path(__file__).with_name("written_by_0_1_0.tar.xz")
 RUNS = ("learned", "reactive", "taught")
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    for config in tmp_path.glob("runs/*/config.json"):
-        config.write_text(config.read_text().replace("{here}", str(tmp_path)))
+    unpack(tmp_path)
     return tmp_path
 
 
@@ -110,6 +103,9 @@ def test_a_cache(old: Path, known: dict[str, Any]) -> None:
     state, pressure = cache.read(np.array([2, 0]))
     assert_holds(state, known["cache"]["read"])
     assert digest(pressure) == known["cache"]["told"]
+    logs, model = LogSamples.open(old / "log-samples"), load_learned(old / "aligned").model
+    with pytest.raises(BadInput, match="was begun by an earlier radp: it can be read, but not taken up again"):
+        write_cache(old / "cache", model, logs, logs, Calibration.load(old / "aligned"), np.array([2, 0, 1]), 5)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -131,6 +127,16 @@ def test_runs_go_on(old: Path, known: dict[str, Any], name: str, monkeypatch: py
     before = {file: file.stat().st_mtime_ns for file in (out / "drives").iterdir()}
     run_simulation(Simulation(scenarios=str(old / "store"), **known["runs"][name]["options"]), out)
     assert {file: file.stat().st_mtime_ns for file in (out / "drives").iterdir()} == before
+
+
+def test_a_run_of_a_learned_planner_does_not_go_on(
+    old: Path, known: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "__version__", "0.1.0")
+    monkeypatch.chdir(old)
+    again = Simulation(scenarios=str(old / "store"), **known["runs"]["learned"]["options"])
+    with pytest.raises(BadInput, match=r"did not note the weights of 'aligned', .* can be scored and viewed, but not"):
+        run_simulation(again, old / "runs" / "learned")
 
 
 def test_a_state_of_training(old: Path, known: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from radp.rules import default_rules
+from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
 
 FILE = "calibration.json"
@@ -89,14 +90,14 @@ class Calibration:
 
     @classmethod
     def load(cls, folder: Path | str) -> Calibration:
-        """From FOLDER/calibration.json; ValueError names the file and what is wrong."""
+        """From FOLDER/calibration.json; BadInput names the file and what is wrong."""
         path = Path(folder) / FILE
         try:
             data = json.loads(path.read_bytes())
             rules, kappa = tuple(map(str, data["rules"])), tuple(map(float, data["kappa"]))
             calibration = cls(rules, kappa, int(data["samples"]), dict(data.get("about", {})))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path}: not a readable calibration ({error})") from None
+            raise BadInput(f"{path}: not a readable calibration ({error})") from None
         if len(rules) != len(kappa) or not all(np.isfinite(kappa)) or min(kappa, default=0) < 0:
-            raise ValueError(f"{path}: expected one finite scale of at least 0 for each of {len(rules)} rules")
+            raise BadInput(f"{path}: expected one finite scale of at least 0 for each of {len(rules)} rules")
         return calibration

@@ -20,13 +20,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
 from radp.evaluation.settings import ATTRIBUTIONS, Simulation
 from radp.metrics.card import score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
+from radp.planners.identity import identity_of
 from radp.runs.errors import BadInput
-from radp.runs.folder import RunFolder
+from radp.runs.folder import RUN, RunError, RunFolder
 from radp.runs.parallel import parallel_map
 from radp.runs.progress import Progress
 from radp.runs.settings import narrowed
@@ -77,6 +80,37 @@ def usual_levels(job: Simulation, planner: Planner) -> Calibration | None:
     return found
 
 
+def planner_facts(job: Simulation, driver: Planner, *folders: Path | str) -> dict[str, str | None]:
+    """What a run folder keeps of its planner beside the name: hashes of its source file and of all that it consists of.
+
+    RunError if one of the folders holds drives of this name by another planner.
+    """
+    planner = getattr(driver, "planner", driver)  # without the teacher beside it
+    learned = isinstance(getattr(planner, "model", None), nn.Module)
+    levels = usual_levels(job, planner) if learned or job.attribution == "teacher" else None
+    facts = {"planner_file": _file_hash(job.planner)}
+    identity = identity_of(planner, job.planner, levels and [levels.rules, levels.kappa, levels.is_fitted])
+    if identity is None:
+        return facts
+    for folder in (Path(folder) for folder in folders):
+        before = RunFolder.open(folder).settings if RUN.is_in(folder) else {}
+        if before.get("planner") != job.planner:
+            continue
+        if "planner_hash" not in before and not learned:  # 0.1.0 noted the source file, which is compared as well
+            return facts
+        if "planner_hash" not in before:
+            raise RunError(
+                f"{folder} is of a radp that did not note the weights of {job.planner!r}, so nothing says that they "
+                "are still the same: it can be scored and viewed, but not gone on with; choose another folder"
+            )
+        if before["planner_hash"] != identity:
+            raise RunError(
+                f"{folder} was driven by another {job.planner!r}: its weights, adapters, head, calibration or source "
+                "file have changed since; choose another folder, or delete this one to drive again"
+            )
+    return {**facts, "planner_hash": identity}
+
+
 class Run:
     """A run folder with its scenarios and drives."""
 
@@ -122,7 +156,7 @@ def run_simulation(simulation: Simulation, out: Path | str, batch: int = 64, wor
         raise BadInput(f"{simulation.scenarios!r} holds no scenarios")
     driver = driver_of(job)
     digest = hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16]
-    facts = {"planner_file": _file_hash(job.planner), "scenario_tokens": digest}
+    facts = {**planner_facts(job, driver, out), "scenario_tokens": digest}
     folder = RunFolder.create(out, COMMAND, job, job.seed, {"batch": batch, "workers": workers}, facts)
     run = Run(folder, job)
     run.store.clean()

@@ -15,7 +15,7 @@ import numpy as np
 
 from radp.attribution.nudge import NudgedPlanner
 from radp.evaluation.alignment import risks
-from radp.evaluation.closed_loop import Run, usual_levels
+from radp.evaluation.closed_loop import Run, planner_facts, usual_levels
 from radp.evaluation.drives import Drives, read_drives, stack
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
@@ -80,7 +80,7 @@ def intervene(
             folder = Path(out) / f"{rule}-{'down' if sign < 0 else 'up'}"
             nudge = Nudge(str(run.folder.path), rule, threshold, -sign * step, str(folder))
             trials.append(Trial(nudge, sign, high, chosen, tokens))
-    drive_nudged(trials, workers, batch)
+    drive_nudged(run, trials, workers, batch)
     with Progress("interventions compared", len(trials)) as progress:
         return [compare(drives, trial, read_nudged(run, trial, progress)) for trial in trials]
 
@@ -128,12 +128,13 @@ class Trial:
     tokens: tuple[str, ...]  # theirs
 
 
-def drive_nudged(trials: Sequence[Trial], workers: int, batch: int) -> None:
-    """Drive what is missing of all trials, in one pool of processes."""
-    pieces = []
+def drive_nudged(run: Run, trials: Sequence[Trial], workers: int, batch: int) -> None:
+    """Drive what is missing of all trials, in one pool of processes, with the planner that drove the run."""
+    pieces, facts = [], planner_facts(run.job, load_planner(run.job.planner), run.folder.path)
+    facts.pop("planner_file")  # a part of the hash
     for trial in trials:
         settings = {k: v for k, v in trial.nudge.__dict__.items() if k != "folder"} | {"tokens": list(trial.tokens)}
-        RunFolder.create(trial.nudge.folder, COMMAND, settings, execution={"workers": workers})
+        RunFolder.create(trial.nudge.folder, COMMAND, settings, execution={"workers": workers}, facts=facts)
         trial.nudge.store.clean()
         missing = [token for token in trial.tokens if token not in trial.nudge.store]
         pieces += [(trial.nudge, tuple(missing[i : i + batch])) for i in range(0, len(missing), batch)]

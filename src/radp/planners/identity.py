@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from radp.planners.registry import PLANNERS
 from radp.runs.settings import as_json
 
 DIGITS = 16
@@ -34,6 +36,24 @@ def planner_hash(
         else:
             digest.update(part.read_bytes() if isinstance(part, Path) else repr(as_json(part)).encode())
     return digest.hexdigest()[:DIGITS] if known else None
+
+
+def identity_of(planner: object, name: str, levels: Any = None) -> str | None:
+    """The hash of a planner that `load_planner(name)` gave; None if it is nothing but code of radp."""
+    parts = (getattr(planner, part, None) for part in ("model", "head"))
+    model, head = (part if isinstance(part, nn.Module) else None for part in parts)
+    return planner_hash(model, head, levels, own_source(name))
+
+
+def own_source(name: str) -> Path | None:
+    """The file of a planner of the user's own, given as file.py:Class or module:Class."""
+    place, colon, _ = name.rpartition(":")
+    if name in PLANNERS or not colon or place.startswith("radp."):
+        return None
+    if not place.endswith(".py"):
+        place = getattr(sys.modules.get(place), "__file__", None) or ""
+    path = Path(place).expanduser()
+    return path if path.is_file() else None
 
 
 def _take_module(digest: Any, module: nn.Module) -> None:

@@ -11,13 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import radp.attribution.cache as module
 from radp.attribution.cache import Cache
+from radp.attribution.states import explain_samples
+from radp.model.head import AttributionHead, HeadConfig
+from radp.model.sampler import noise_of_seeds
+from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import comfort
 from radp.runs.errors import BadInput
+from radp.scene.log_samples import LogSamples
 from tests.attribution import making_cache
-from tests.attribution.making_cache import COUNT, PART, SCALES, awake, make_cache, make_samples
+from tests.attribution.making_cache import CONFIG, COUNT, PART, SCALES, awake, make_cache, make_samples
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +76,19 @@ def test_reading_gives_what_head_and_teacher_had(data: Path, tmp_path: Path) -> 
         np.testing.assert_array_equal(state.features[k].numpy(), part["features"][row % PART])
         np.testing.assert_array_equal(state.ego_token[k].numpy(), part["tokens"][row % PART, 0].astype(np.float32))
     assert cache.rules == SCALES.rules
+
+
+def test_the_head_learns_from_what_it_is_served(data: Path) -> None:
+    """Also for a planner whose plans start at the ego's own speed."""
+    planner = DiffusionPlanner(awake(replace(CONFIG, seam_s=0.6)))
+    planner.head = AttributionHead(HeadConfig(CONFIG.hidden, SCALES.rules, hidden=16)).eval()
+    scene, seeds = LogSamples.open(data, planner.scenes).read([0, 9, 20]), [4, 5, 6]
+    drawn, inputs, _ = explain_samples(planner.model, scene, scene, SCALES, seeds)
+    served = planner.draw(scene, noise_of_seeds(seeds, planner.model))
+    assert torch.equal(drawn.trajectories, served.trajectories)
+    assert torch.equal(planner.head(*inputs), planner.pressures(served, scene))
+    without, _, _ = explain_samples(awake(CONFIG), scene, scene, SCALES, seeds)
+    assert not torch.allclose(without.trajectories, served.trajectories)
 
 
 @pytest.mark.parametrize(

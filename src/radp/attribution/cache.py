@@ -15,8 +15,9 @@ import numpy as np
 import torch
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.states import PlannerState, compute_states, sample_seeds
+from radp.attribution.states import compute_states, sample_seeds
 from radp.attribution.witness import alike, rule_constants, teacher_answers
+from radp.model.head import HeadInputs
 from radp.model.network import DiffusionModel
 from radp.planners.identity import planner_hash
 from radp.rules import rules_named
@@ -117,9 +118,9 @@ class Cache:
     def rules(self) -> tuple[str, ...]:
         return tuple(self.about["rules"])
 
-    def read(self, rows: np.ndarray) -> tuple[PlannerState, torch.Tensor]:
+    def read(self, rows: np.ndarray) -> tuple[HeadInputs, torch.Tensor]:
         """Rows (B,) -> what the head sees, and the teacher's pressures (B, M)."""
         found = self.rows.gather(("tokens", "features", "scene", "padded"), rows)
         tokens, features, scene, padded = (torch.from_numpy(array) for array in found.values())
-        state = PlannerState(tokens[:, 0].float(), features.float(), scene.float(), padded)
+        state = HeadInputs(tokens[:, 0].float(), features.float(), scene.float(), padded)
         return state, torch.from_numpy(self.pressure[rows])

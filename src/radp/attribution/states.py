@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from radp.attribution.calibration import Calibration
 from radp.attribution.teacher import Attribution, attribute
-from radp.model.features import plan_features
+from radp.model.head import HeadInputs, head_inputs
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
 from radp.rules import RuleContext, rules_named
@@ -20,36 +18,19 @@ from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 
 
-@dataclass(frozen=True)
-class PlannerState:
-    """What the head sees of B plans: ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool."""
-
-    ego_token: torch.Tensor
-    features: torch.Tensor
-    scene: torch.Tensor
-    padded: torch.Tensor
-
-
-def planner_state(drawn: PlanSample, context: RuleContext) -> PlannerState:
-    """The head's inputs from a plan that was drawn anyway."""
-    plan = drawn.trajectories[:, 0, 0]
-    features = plan_features(plan, context.speed_now, context.accel_now)
-    return PlannerState(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)
-
-
 def explain_samples(
     model: DiffusionModel,
     scene: Scene,
     rule_scene: Scene,
     calibration: Calibration | None,
     seeds: Sequence[int],
-) -> tuple[PlanSample, PlannerState, Attribution]:
+) -> tuple[PlanSample, HeadInputs, Attribution]:
     """Plan B scenes with the noise of their seeds, and ask the teacher about the plans."""
     drawn = sample_plans(model, scene, noise=noise_of_seeds(seeds, model))
     joint = drawn.trajectories[:, 0]
     context = RuleContext.from_scene(rule_scene, joint[:, 1:], horizon=joint.shape[2])
     rules = None if calibration is None else rules_named(calibration.rules)
-    return drawn, planner_state(drawn, context), attribute(joint[:, 0], context, None, calibration, rules)
+    return drawn, head_inputs(drawn, scene), attribute(joint[:, 0], context, None, calibration, rules)
 
 
 def compute_states(

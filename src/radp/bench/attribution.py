@@ -9,10 +9,9 @@ from typing import Any
 import torch
 
 from radp.attribution.online import RULE_SCENES, ExplainedPlanner
-from radp.attribution.states import PlannerState, planner_state
 from radp.attribution.teacher import attribute
 from radp.model.config import ModelConfig
-from radp.model.head import AttributionHead, HeadConfig
+from radp.model.head import AttributionHead, HeadConfig, HeadInputs, head_inputs
 from radp.model.network import build_model
 from radp.model.sampler import noise_of_seeds
 from radp.planners.diffusion import DiffusionPlanner
@@ -109,15 +108,15 @@ def _cached(planner: DiffusionPlanner, head: AttributionHead, states: int) -> tu
 
     @torch.no_grad()
     def tell() -> None:
-        state = kept[turn["head"] % states][2]
+        inputs = kept[turn["head"] % states][2]
         turn["head"] += 1
-        head(state.ego_token, state.features, state.scene, state.padded)
+        head(*inputs)
 
     teacher, online = alternate(teach, tell, repeats=states)
     return teacher, online
 
 
-def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, RuleContext, PlannerState]]:
+def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, RuleContext, HeadInputs]]:
     """Plan (1, H, 4), context and head's inputs of `count` moments, planned in batches."""
     scenarios, kept = _scenarios(BATCH), []
     for step in range(0, 3 * -(-count // BATCH), 3):
@@ -125,10 +124,10 @@ def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, R
         scene, rule_scene = build_scenes(now, planner.scenes), build_scenes(now, RULE_SCENES)
         drawn = planner.draw(scene, noise_of_seeds([int(seed) for seed in now.seeds], planner.model))
         joint = drawn.trajectories[:, 0]
-        state = planner_state(drawn, RuleContext.from_scene(rule_scene, joint[:, 1:]))
+        inputs = head_inputs(drawn, scene)
         for b in range(len(scenarios)):
             context = RuleContext.from_scene(rule_scene[b : b + 1], joint[b : b + 1, 1:])
-            one = PlannerState(*(part[b : b + 1] for part in vars(state).values()))
+            one = HeadInputs(*(part[b : b + 1] for part in inputs))
             kept.append((joint[b : b + 1, 0], context, one))
     return kept[:count]
 

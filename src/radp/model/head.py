@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu, softplus
 
-from radp.model.features import feature_count
+from radp.model.features import feature_count, plan_features
 from radp.model.layers import Attention, hiding_bias
+from radp.model.sampler import PlanSample
+from radp.scene.scene import EgoColumn, Scene
 
 HIDDEN = 256
 
@@ -34,6 +36,23 @@ class HeadConfig:
     @staticmethod
     def from_json(values: dict[str, Any]) -> HeadConfig:
         return HeadConfig(**{**values, "rules": tuple(values["rules"])})
+
+
+class HeadInputs(NamedTuple):
+    """What the head sees of B plans, in the order of its arguments."""
+
+    ego_token: Tensor  # (B, d)
+    features: Tensor  # (B, Q)
+    scene: Tensor  # (B, S, d)
+    padded: Tensor  # (B, S) bool
+
+
+def head_inputs(drawn: PlanSample, scene: Scene) -> HeadInputs:
+    """Of the first plan drawn for each of B scenes: all that the planner has computed anyway, and q(X)."""
+    ego = scene.ego_current_state
+    speed = ego[:, EgoColumn.VX : EgoColumn.AX].norm(dim=-1)
+    features = plan_features(drawn.trajectories[:, 0, 0], speed, ego[:, EgoColumn.AX])
+    return HeadInputs(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)
 
 
 class Levels(nn.Module):

@@ -12,8 +12,9 @@ from radp.model.decoder import current_states
 from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
 from radp.model.schedule import T_MIN, alpha, denoising_times, half_log_snr, sigma
+from radp.model.seam import close_seam
 from radp.model.target import TargetSpace
-from radp.scene.scene import Scene
+from radp.scene.scene import EgoColumn, Scene
 
 STEPS, TEMPERATURE = 10, 0.5
 LOWER_ORDER_BELOW = 10  # with fewer steps the last one is first order, for stability
@@ -141,8 +142,12 @@ def sample_plans(
     guide = guidance_direction(guidance, space) if guidance is not None else None
     record: list[tuple[Tensor, Tensor]] | None = [] if trace else None
     clean = solve(denoise, start, current, times, guide, record)
+    joint = space.to_metres(clean)[:, :, 1:]
+    if config.seam_s is not None:
+        speed = scene.ego_current_state[:, EgoColumn.VX].clamp(min=0.0).repeat_interleave(samples)
+        joint = torch.cat((close_seam(joint[:, 0], speed, config.seam_s).unsqueeze(1), joint[:, 1:]), 1)
     return PlanSample(
-        trajectories=space.to_metres(clean)[:, :, 1:].unflatten(0, (batch, samples)),
+        trajectories=joint.unflatten(0, (batch, samples)),
         tokens=tokens.unflatten(0, (batch, samples)),
         encoding=encoding,
         trace=_trace(calls, record) if record is not None else None,

@@ -8,13 +8,11 @@ from dataclasses import replace
 import torch
 
 from radp.model.config import ModelConfig
-from radp.model.features import plan_features
-from radp.model.head import AttributionHead
+from radp.model.head import AttributionHead, head_inputs
 from radp.model.network import DiffusionModel
 from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
-from radp.model.seam import close_seam
 from radp.scene.builder import SceneConfig, build_scenes
-from radp.scene.scene import EgoColumn, Scene
+from radp.scene.scene import Scene
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 
@@ -69,26 +67,14 @@ class DiffusionPlanner:
     ) -> PlanSample:
         """One sample for each scene, with the tokens and the encoding that the head reads."""
         guidance = None if self.guidance is None else self.guidance(scene, self.model.config.neighbours)
-        drawn = sample_plans(
+        return sample_plans(
             self.model, scene, steps=self.steps, temperature=self.temperature, noise=noise, generator=generator,
             guidance=guidance,
         )  # fmt: skip
-        return drawn if self.model.config.seam_s is None else self._seamless(drawn, scene, self.model.config.seam_s)
-
-    def _seamless(self, drawn: PlanSample, scene: Scene, fade: float) -> PlanSample:
-        """The same samples, the ego's plans starting at the ego's own speed."""
-        joint = drawn.trajectories  # (B, K, P, H, 4)
-        samples = joint.shape[1]
-        speed = scene.ego_current_state[:, EgoColumn.VX].clamp(min=0.0).repeat_interleave(samples)
-        ego = close_seam(joint[:, :, 0].flatten(0, 1), speed, fade).unflatten(0, (-1, samples))
-        return replace(drawn, trajectories=torch.cat((ego.unsqueeze(2), joint[:, :, 1:]), 2))
 
     @torch.no_grad()
     def pressures(self, drawn: PlanSample, scene: Scene) -> torch.Tensor:
         """(B, M) what the head tells about plans that were just drawn."""
         if self.head is None:
             raise ValueError(f"planner {self.name!r} has no attribution head")
-        ego = scene.ego_current_state
-        speed = ego[:, EgoColumn.VX : EgoColumn.AX].norm(dim=-1)
-        features = plan_features(drawn.trajectories[:, 0, 0], speed, ego[:, EgoColumn.AX])
-        return self.head(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)
+        return self.head(*head_inputs(drawn, scene))

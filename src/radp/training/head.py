@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss, softplus
 
 from radp.attribution.cache import Cache
-from radp.attribution.states import PlannerState
-from radp.model.head import AttributionHead, HeadConfig, save_head
+from radp.model.head import AttributionHead, HeadConfig, HeadInputs, save_head
 from radp.runs.folder import RunFolder
 from radp.statistics.ranks import spearman
 from radp.training.loop import fit, is_main_process
@@ -92,16 +91,16 @@ class HeadTask:
         self.weight = torch.from_numpy(self.favour.weight).float()
         self.odds = self.favour.draw / self.favour.draw.sum()
 
-    def batch(self, step: int, rank: int, processes: int) -> tuple[PlannerState, Tensor]:
+    def batch(self, step: int, rank: int, processes: int) -> tuple[HeadInputs, Tensor]:
         share = self.config.batch // processes
         draw = np.random.default_rng([self.config.seed, step, rank])
         return self.cache.read(draw.choice(len(self.cache), size=share, p=self.odds))
 
     def loss(
-        self, model: AttributionHead, batch: tuple[PlannerState, Tensor], generator: torch.Generator
+        self, model: AttributionHead, batch: tuple[HeadInputs, Tensor], generator: torch.Generator
     ) -> tuple[Tensor, dict[str, float]]:
-        state, teacher = batch
-        told = model(state.ego_token, state.features, state.scene, state.padded)
+        inputs, teacher = batch
+        told = model(*inputs)
         regression, ranking = head_loss(told, teacher, self.threshold, self.weight, self.config.rank_weight)
         return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
 
@@ -121,7 +120,7 @@ class HeadTask:
 def tell(head: AttributionHead, cache: Cache) -> np.ndarray:
     """(N, M) what a head says about every sample of a cache."""
     rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
-    return torch.cat([head(s.ego_token, s.features, s.scene, s.padded) for s, _ in map(cache.read, rows)]).numpy()
+    return torch.cat([head(*inputs) for inputs, _ in map(cache.read, rows)]).numpy()
 
 
 def fit_levels(told: np.ndarray, teacher: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,6 @@ import numpy as np
 import radp.attribution.cache as module
 from radp.attribution.cache import Cache, write_cache
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import RULE_SCENES
 from radp.planners.diffusion import scene_config
 from radp.rules import default_rules
 from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
@@ -28,9 +27,9 @@ def make_samples(path: Path) -> None:
 
 
 def make_cache(path: Path, data: Path, scales: Calibration = SCALES, seed: int = 5, workers: int = 1) -> Cache:
-    samples, rule_samples = LogSamples.open(data, scene_config(CONFIG)), LogSamples.open(data, RULE_SCENES)
+    samples = LogSamples.open(data, scene_config(CONFIG, rules=True))
     rows = np.random.default_rng(0).permutation(len(samples))[:COUNT]
-    return write_cache(path, awake(CONFIG), samples, rule_samples, scales, rows, seed, workers)
+    return write_cache(path, awake(CONFIG), samples, scales, rows, seed, workers)
 
 
 if __name__ == "__main__":

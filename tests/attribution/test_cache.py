@@ -83,11 +83,11 @@ def test_the_head_learns_from_what_it_is_served(data: Path) -> None:
     planner = DiffusionPlanner(awake(replace(CONFIG, seam_s=0.6)))
     planner.head = AttributionHead(HeadConfig(CONFIG.hidden, SCALES.rules, hidden=16)).eval()
     scene, seeds = LogSamples.open(data, planner.scenes).read([0, 9, 20]), [4, 5, 6]
-    drawn, inputs, _ = explain_samples(planner.model, scene, scene, SCALES, seeds)
+    drawn, inputs, _ = explain_samples(planner.model, scene, SCALES, seeds)
     served = planner.draw(scene, noise_of_seeds(seeds, planner.model))
     assert torch.equal(drawn.trajectories, served.trajectories)
     assert torch.equal(planner.head(*inputs), planner.pressures(served, scene))
-    without, _, _ = explain_samples(awake(CONFIG), scene, scene, SCALES, seeds)
+    without, _, _ = explain_samples(awake(CONFIG), scene, SCALES, seeds)
     assert not torch.allclose(without.trajectories, served.trajectories)
 
 

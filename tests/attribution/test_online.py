@@ -9,11 +9,14 @@ import pytest
 import torch
 
 from radp.attribution import Calibration, attribute
-from radp.attribution.online import RULE_SCENES, ExplainedPlanner, own_pressures
+from radp.attribution.online import ExplainedPlanner, own_pressures
 from radp.model.head import AttributionHead, HeadConfig
+from radp.planners import load_planner
 from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.rule_guidance import rule_guidance
 from radp.rules import default_rules
-from radp.scene.builder import build_scenes
+from radp.scenario import ObjectType
+from radp.scene.builder import RULE_SCENES, RULES_ALONE, build_scenes
 from radp.sim.plan import Plan
 from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
@@ -48,6 +51,41 @@ def test_the_teacher_sees_the_plan_and_the_forecasts_of_that_frame():
     why = attribute(mine.trajectory, build_scenes(now, RULE_SCENES), mine.predictions, SCALES)
     torch.testing.assert_close(plan.exact_pressure, why.pressure.float())
     torch.testing.assert_close(plan.rule_cost, why.cost.float())
+
+
+def test_a_moment_is_built_once_for_planner_and_teacher(monkeypatch):
+    built = []
+
+    def counted(now, config):
+        built.append(config)
+        return build_scenes(now, config)
+
+    for module in ("radp.attribution.online", "radp.planners.diffusion"):
+        monkeypatch.setattr(f"{module}.build_scenes", counted)
+    now, planner = observe_logs([short_scenario(1), short_scenario(2)], 3), planner_with_head()
+    guided = DiffusionPlanner(awake(SMALL), guidance=rule_guidance())
+    for one, seen in ((planner, planner.scenes), (guided, guided.scenes), (load_planner("constant_velocity"), None)):
+        built.clear()
+        plan = ExplainedPlanner(one, SCALES).plan(now)
+        assert built == [RULES_ALONE if seen is None else replace(seen, rules=True)]
+        assert torch.equal(plan.trajectory, one.plan(now).trajectory)  # the rules' view changes no plan
+        assert plan.share_tracks.shape == plan.agent_share.shape
+
+
+def test_shares_and_predictions_name_their_objects():
+    now, planner = observe_logs([short_scenario(1), short_scenario(2)], 3), planner_with_head()
+    plan = ExplainedPlanner(planner, SCALES).plan(now)
+    gap = np.hypot(*(now.agents[:, -1, :, :2] - now.ego[:, -1, None, :2]).transpose(2, 0, 1))
+    for b in range(2):
+        there = now.agent_valid[b, -1] & (now.agent_type[b] <= ObjectType.BICYCLE)  # few: nobody is left out
+        nearest = np.argsort(np.where(there, gap[b], np.inf))[: there.sum()]
+        tracks = plan.share_tracks[b].numpy()
+        np.testing.assert_array_equal(tracks[:32][tracks[:32] >= 0], nearest)
+        np.testing.assert_array_equal(plan.predicted_tracks[b], nearest[: SMALL.neighbours])
+        assert not plan.agent_share[b, tracks < 0].any()
+    (drive,) = simulate(ExplainedPlanner(planner, SCALES), [short_scenario()], "reactive", keep_plans=True)
+    assert drive.share_tracks.shape == drive.agent_shares.shape and drive.share_tracks.dtype == np.int32
+    assert drive.predicted_tracks.shape == drive.predictions.shape[:2]
 
 
 def test_a_head_with_its_own_rules_keeps_their_names():

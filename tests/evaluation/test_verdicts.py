@@ -7,11 +7,10 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from radp.attribution.online import RULE_SCENES
 from radp.evaluation.verdicts import HEADER, agreement, agreements, costs_and_verdicts
 from radp.planners import load_planner
 from radp.scenario.splits import open_split
-from radp.scene.builder import build_scenes
+from radp.scene.builder import RULE_SCENES, build_scenes
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.simulate import simulate

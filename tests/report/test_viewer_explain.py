@@ -12,7 +12,7 @@ from radp.attribution.online import ExplainedPlanner
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
 from radp.report.viewer.drive import risk_events
-from radp.report.viewer.explain import explain_drive, scene_tracks
+from radp.report.viewer.explain import explain_drive, tracks_of_drive
 from radp.rules import default_rules
 from radp.scenario import ObjectType
 from radp.sim.rollout import Rollout
@@ -54,6 +54,13 @@ def test_explained_later_is_explained_the_same(rollout: Rollout) -> None:
     assert np.abs(uncalibrated.pressure - told.pressure).max() > 0.01
 
 
+def test_a_drive_that_does_not_name_its_objects_is_explained_the_same(rollout: Rollout) -> None:
+    np.testing.assert_array_equal(tracks_of_drive(rollout, len(rollout.plans)), rollout.share_tracks)
+    told, older = explain_drive(rollout), explain_drive(replace(rollout, share_tracks=None))
+    assert told is not None and older is not None
+    np.testing.assert_array_equal(told.share, older.share)
+
+
 def test_shares_belong_to_tracks_that_are_seen(rollout: Rollout) -> None:
     told = explain_drive(rollout)
     assert told is not None
@@ -63,7 +70,7 @@ def test_shares_belong_to_tracks_that_are_seen(rollout: Rollout) -> None:
 
 
 def test_objects_of_scenes_are_tracks_nearest_first(rollout: Rollout) -> None:
-    tracks = scene_tracks(rollout, 5)
+    tracks = tracks_of_drive(rollout, 5)
     for s, row in enumerate(tracks):
         moving, standing = row[:32][row[:32] >= 0], row[32:][row[32:] >= 0]
         gap = np.hypot(*(rollout.agents.state[moving, s, :2] - rollout.ego[s, :2]).T)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from radp.attribution.online import RULE_SCENES
 from radp.cli.main import main
 from radp.evaluation.closed_loop import Run
 from radp.metrics.card import score_card
@@ -23,7 +22,7 @@ from radp.report.viewer.scenario_page import MOST_BYTES, scenario_page
 from radp.report.viewer.site import INDEX, LIST, page_name
 from radp.runs.errors import BadInput
 from radp.scenario import Box, Ego, Tracks
-from radp.scene.builder import build_scenes
+from radp.scene.builder import RULE_SCENES, build_scenes
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.rollout import Rollout

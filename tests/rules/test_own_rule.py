@@ -23,8 +23,8 @@ from radp.report.viewer import write_site
 from radp.rules import Rule, RuleContext, default_rules, registered_rules, rule_costs
 from radp.rules.rule import unregister_rule
 from radp.scenario.neutral_json import save_json, scenario_to_json
-from radp.scene.log_samples import SampleChoice, write_log_samples
-from radp.training.align import AlignBatch, AlignTask
+from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.training.align import AlignTask
 from radp.training.settings import AlignConfig
 from tests.planners.test_learned import SMALL, awake, short_scenario
 from tests.rules.hand_made import scene, straight_plan, straight_route
@@ -89,15 +89,14 @@ def test_it_guides_the_sampling(headway: Rule) -> None:
 
 def test_it_is_a_term_of_the_alignment_loss(headway: Rule, tmp_path: Path) -> None:
     pytest.importorskip("peft")
-    samples = write_log_samples(tmp_path / "logs", [short_scenario()], SampleChoice(reach=1_000.0))
-    task = AlignTask(AlignConfig(), awake(SMALL), samples, samples)
-    assert task.rules == registered_rules() and len(task.memory.scale) == 7
     from radp.planners.diffusion import scene_config
-    from radp.scene.builder import scenes_from_log
     from radp.sources.synthetic import make_scenario
 
-    moments = scenes_from_log(make_scenario(5, agents=8), [30, 40], scene_config(SMALL), with_future=True)
-    _, parts = task.loss(task.model, AlignBatch(moments, moments), torch.Generator().manual_seed(0))
+    write_log_samples(tmp_path / "logs", [make_scenario(5, agents=8)], SampleChoice(other_egos=0))
+    samples = LogSamples.open(tmp_path / "logs", scene_config(SMALL, rules=True))
+    task = AlignTask(AlignConfig(), awake(SMALL), samples)
+    assert task.rules == registered_rules() and len(task.memory.scale) == 7
+    _, parts = task.loss(task.model, samples.read([0, 1]), torch.Generator().manual_seed(0))
     assert {"cost/headway", "scale/headway", "normalised/headway"} <= parts.keys()
 
 

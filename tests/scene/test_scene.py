@@ -20,7 +20,7 @@ def test_cat_undoes_splitting():
     again = Scene.cat([scene[:2], scene[2], scene[3:]])
     for name, value in scene.items():
         assert torch.equal(getattr(again, name), value)
-    with pytest.raises(ValueError, match="futures"):
+    with pytest.raises(ValueError, match="carry ego_agent_future"):
         Scene.cat([scene, scene.without_future()])
 
 

@@ -83,6 +83,7 @@ def assert_same(a: Rollout, b: Rollout) -> None:
     assert a.agents.ids == b.agents.ids and a.rules == b.rules
     pairs = [(a.time_us, b.time_us), (a.ego, b.ego), (a.plans, b.plans), (a.pressures, b.pressures)]
     pairs += [(a.exact_pressures, b.exact_pressures), (a.agent_shares, b.agent_shares), (a.rule_costs, b.rule_costs)]
+    pairs += [(a.share_tracks, b.share_tracks), (a.predicted_tracks, b.predicted_tracks)]
     pairs += [(getattr(a.agents, name), getattr(b.agents, name)) for name in ("type", "size", "state", "valid")]
     for one, other in pairs:
         if one is None or other is None:

@@ -32,6 +32,8 @@ def test_round_trip(rollout: Rollout, tmp_path: Path) -> None:
         exact_pressures=rollout.pressures + 1,
         rule_costs=rollout.pressures + 2,
         agent_shares=shares,
+        share_tracks=np.arange(5 * len(shares), dtype=np.int32).reshape(-1, 5) - 1,
+        predicted_tracks=np.zeros((len(shares), 2), dtype=np.int32),
         rules=("far", "fast"),
     )
     for drive in (rollout, failed, taught):

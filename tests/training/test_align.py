@@ -10,7 +10,7 @@ from radp.geometry.frames import heading_vector
 from radp.model.config import ModelConfig
 from radp.model.network import build_model
 from radp.rules import RuleContext, rule_costs
-from radp.training.align import AlignBatch, AlignTask, trained_in_words
+from radp.training.align import AlignTask, trained_in_words
 from radp.training.settings import AlignConfig
 from tests.made_scenes import made_scene
 
@@ -33,9 +33,7 @@ class OneScene:
 @pytest.fixture
 def task() -> AlignTask:
     scene = made_scene(2, **SIZES)
-    return AlignTask(
-        AlignConfig(augment=0.0), build_model(ModelConfig.preset("mini"), 0), OneScene(scene), OneScene(scene)
-    )
+    return AlignTask(AlignConfig(augment=0.0), build_model(ModelConfig.preset("mini"), 0), OneScene(scene))
 
 
 def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
@@ -54,7 +52,7 @@ def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
     from radp.model.loss import diffusion_loss
 
     loss = diffusion_loss(task.base, scene, generator=torch.Generator().manual_seed(0))
-    costs, counted = task._costs(loss, AlignBatch(scene, scene))
+    costs, counted = task._costs(loss, scene)
     future = scene.ego_agent_future
     logged = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
     wanted = rule_costs(logged, RuleContext.from_scene(scene, logged=True, horizon=80))
@@ -67,7 +65,7 @@ def test_only_the_adapters_learn_and_every_part_is_recorded(task):
     assert len(trained) == 24 and all("lora" in name for name in trained)
     assert "24 tensors" in trained_in_words(task.model) and "12 linear layers" in trained_in_words(task.model)
     scene = task.samples.scene
-    loss, parts = task.loss(task.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
+    loss, parts = task.loss(task.model, scene, torch.Generator().manual_seed(1))
     loss.backward()
     for name, parameter in task.model.named_parameters():
         assert (parameter.grad is not None) == parameter.requires_grad, name
@@ -79,8 +77,8 @@ def test_only_the_adapters_learn_and_every_part_is_recorded(task):
 
 def test_without_rules_the_loss_is_the_diffusion_loss(task):
     scene = task.samples.scene
-    plain = AlignTask(AlignConfig(rules=False), task.base.__class__(task.base.config), OneScene(scene), OneScene(scene))
-    loss, parts = plain.loss(plain.model, AlignBatch(scene, scene), torch.Generator().manual_seed(1))
+    plain = AlignTask(AlignConfig(rules=False), task.base.__class__(task.base.config), OneScene(scene))
+    loss, parts = plain.loss(plain.model, scene, torch.Generator().manual_seed(1))
     assert loss.item() == pytest.approx(parts["neighbour"] + 2.0 * parts["ego"], rel=1e-5)
     assert "rules" not in parts
 
@@ -88,7 +86,7 @@ def test_without_rules_the_loss_is_the_diffusion_loss(task):
 def test_compressed_costs_pull_hardest_at_small_violations():
     scene = made_scene(2, **SIZES)
     model = build_model(ModelConfig.preset("mini"), 0)
-    task = AlignTask(AlignConfig(compress=True), model, OneScene(scene), OneScene(scene))
+    task = AlignTask(AlignConfig(compress=True), model, OneScene(scene))
     task.memory.scale.copy_(torch.tensor([150.0, 0.2, 1e-6, 2.0, 400.0, 3.0]))
     costs = torch.tensor([[4.0] * 6, [900.0] * 6], requires_grad=True)
     terms = task._compressed(costs)

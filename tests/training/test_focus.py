@@ -59,11 +59,11 @@ def test_first_contact_by_hand():
 
 def test_rows_with_contact_are_found_and_kept(tmp_path):
     road = Road()
-    found = find_focus(Straight(), road, road, count=20, seed=3, batch=7)
+    found = find_focus(Straight(), road, count=20, seed=3, batch=7)
     assert found.rows and all(row % 2 == 0 for row in found.rows)
     looked = np.random.default_rng([3, 13]).permutation(40)[:20]
     assert sorted(found.rows) == sorted(row for row in looked.tolist() if row % 2 == 0)
-    assert not find_focus(Straight(), road, road, count=20, seed=3, within=2.0).rows
+    assert not find_focus(Straight(), road, count=20, seed=3, within=2.0).rows
     found.save(tmp_path / "focus.json")
     assert Focus.load(tmp_path / "focus.json") == found
     assert found.rows_in(road) == found.rows
@@ -96,7 +96,7 @@ def test_half_of_a_batch_comes_from_the_list():
     whole = made_scene(8, agents=20, lanes=40, route_lanes=12)
     rows, focus = Rows(whole), list(range(100, 112))
     config = AlignConfig(loop=LoopConfig(steps=10, batch=8), focus_share=0.5, augment=0.0)
-    task = AlignTask(config, build_model(ModelConfig.preset("mini"), 0), rows, Rows(whole), focus=focus)
+    task = AlignTask(config, build_model(ModelConfig.preset("mini"), 0), rows, focus=focus)
     for step in range(6):
         task.batch(step, 0, 1)
     assert all(np.isin(asked, focus).sum() >= 4 for asked in rows.asked)

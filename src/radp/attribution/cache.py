@@ -49,7 +49,6 @@ def write_cache(
     path: Path | str,
     model: DiffusionModel,
     samples: Samples,
-    rule_samples: Samples,
     calibration: Calibration,
     rows: np.ndarray,
     seed: int = 0,
@@ -66,7 +65,7 @@ def write_cache(
         raise StoreError(
             f"{path} holds another cache (its rules judge fixed plans otherwise than those now); choose another folder"
         )
-    work = partial(_part, model, samples, rule_samples, calibration, rows, seed, PART)
+    work = partial(_part, model, samples, calibration, rows, seed, PART)
     ShardFiles(path, FILES).fill(-(-len(rows) // PART), work, workers, "cache")
     return Cache(path)
 
@@ -74,7 +73,6 @@ def write_cache(
 def _part(
     model: DiffusionModel,
     samples: Samples,
-    rule_samples: Samples,
     calibration: Calibration,
     rows: np.ndarray,
     seed: int,
@@ -86,7 +84,7 @@ def _part(
     for first in range(0, len(mine), BATCH):
         chosen = mine[first : first + BATCH]
         seeds = sample_seeds(seed, part * size + first, len(chosen))
-        pieces.append(compute_states(model, samples.read(chosen), rule_samples.read(chosen), calibration, seeds))
+        pieces.append(compute_states(model, samples.read(chosen), calibration, seeds))
     arrays = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     return {**arrays, "row": mine.astype(np.int64)}, None
 

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import RULE_SCENES
+from radp.attribution.online import on_rules_terms, plan_and_scene
 from radp.attribution.teacher import attribute
 from radp.rules import default_rules
 from radp.scenario import Scenario
-from radp.scene.builder import build_scenes
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
@@ -55,10 +54,9 @@ class NudgedPlanner:
         start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
-        plan = self.planner.plan(observation)
-        trajectory = plan.on_grid(HORIZON).to(torch.float32)
-        scene = build_scenes(observation, RULE_SCENES)
-        why = attribute(trajectory, scene, plan.predictions, self.calibration, self._rules)
+        plan, scene = plan_and_scene(self.planner, observation)
+        trajectory, context = on_rules_terms(plan, scene)
+        why = attribute(trajectory, context, None, self.calibration, self._rules)
         moved = step_along(trajectory, why.direction[:, 0], self.size)
         presses = (why.pressure[:, 0] > self.threshold)[:, None, None]
         if plan.times is None and plan.trajectory.shape[1] == HORIZON:

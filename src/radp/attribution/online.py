@@ -5,21 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
 
 from radp.attribution.calibration import FILE, Calibration
-from radp.attribution.teacher import Attribution, attribute
+from radp.attribution.teacher import attribute
 from radp.rules import RuleContext
 from radp.scenario import Scenario
-from radp.scene.builder import SceneConfig, build_scenes
+from radp.scene.builder import RULES_ALONE, SceneConfig, build_scenes
+from radp.scene.scene import Scene
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
 from radp.zoo import MODELS, list_models
 
-# All route lanes, so that the corridor spans lanes side by side; long ones cut, so that 20 points follow their bends.
-RULE_SCENES = SceneConfig(route_order="lanes", ego_dynamics=True, lane_length=50.0)
+
+@runtime_checkable
+class ScenePlanner(Protocol):
+    """A planner that plans from scenes: the teacher then looks at the same moment, built once."""
+
+    name: str
+    scenes: SceneConfig
+
+    def plan(self, now: Observation) -> Plan: ...
+
+    def plan_scene(self, scene: Scene, seeds: np.ndarray) -> Plan:
+        """Plans for B scenes built as `scenes` says, and the observation's seeds (B,)."""
+        ...
 
 
 def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
@@ -32,11 +46,19 @@ def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
     return Calibration.load(folder) if (folder / FILE).is_file() else None
 
 
-def on_rules_terms(plan: Plan, observation: Observation) -> tuple[torch.Tensor, RuleContext]:
-    """Trajectories (B, 80, 4) of plans for B worlds, and the context in which rules judge them."""
+def plan_and_scene(planner: Planner, observation: Observation) -> tuple[Plan, Scene]:
+    """Plans for B worlds, and the scenes in which rules judge them: those that the planner saw, if it saw any."""
+    if isinstance(planner, ScenePlanner):
+        scene = build_scenes(observation, replace(planner.scenes, rules=True))
+        return planner.plan_scene(scene, observation.seeds), scene
+    return planner.plan(observation), build_scenes(observation, RULES_ALONE)
+
+
+def on_rules_terms(plan: Plan, scene: Scene) -> tuple[torch.Tensor, RuleContext]:
+    """Trajectories (B, 80, 4) of plans for B scenes, and the context in which rules judge them."""
     trajectory = plan.on_grid().to(torch.float32)
-    scene = build_scenes(observation, RULE_SCENES)
-    return trajectory, RuleContext.from_scene(scene, plan.predictions, horizon=trajectory.shape[1])
+    horizon = trajectory.shape[1]
+    return trajectory, RuleContext.from_scene(scene, plan.predictions, plan.predicted_tracks, horizon=horizon)
 
 
 class ExplainedPlanner:
@@ -50,20 +72,17 @@ class ExplainedPlanner:
         start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
-        plan = self.planner.plan(observation)
-        why = self.explain(plan, observation)
+        plan, scene = plan_and_scene(self.planner, observation)
+        why = attribute(*on_rules_terms(plan, scene), calibration=self.calibration)
         return replace(
             plan,
             pressure=own_pressures(plan, why.rules),
             exact_pressure=why.pressure.float(),
             rule_cost=why.cost.float(),
             agent_share=why.agent_share.float(),
+            share_tracks=why.tracks,
             rules=why.rules,
         )
-
-    def explain(self, plan: Plan, observation: Observation) -> Attribution:
-        """The whole attribution of a plan that this planner made from this observation."""
-        return attribute(*on_rules_terms(plan, observation), calibration=self.calibration)
 
 
 def own_pressures(plan: Plan, rules: tuple[str, ...]) -> torch.Tensor | None:

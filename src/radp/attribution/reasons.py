@@ -14,7 +14,7 @@ from radp.attribution.teacher import Attribution
 from radp.rules import Rule, RuleContext
 from radp.sim.plan import STEP_SECONDS
 
-_ARRAYS = ("pressure", "level", "begins", "peak", "margin", "thing", "share")
+_ARRAYS = ("pressure", "level", "begins", "peak", "margin", "track", "share")
 BEGINS = 0.5  # of the strongest step: where a rule begins to press
 
 
@@ -30,7 +30,7 @@ class Reasons:
     begins: np.ndarray  # (B, M) s, first step with half of the strongest step's pressure; NaN where nothing presses
     peak: np.ndarray  # (B, M) s, the strongest step
     margin: np.ndarray  # (B, M) what is left before the plan breaks the rule, negative beyond; NaN: does not apply
-    thing: np.ndarray  # (B,) object of the scene with the largest share of the collision pressure; -1: none
+    track: np.ndarray  # (B,) the track with the largest share of the collision pressure; -1: none, or not known
     share: np.ndarray  # (B,) that share
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ def reasons_of(
     last = why.per_step.argmax(-1).numpy()
     bound = context.bind(trajectory)
     margin = -torch.stack([rule.violation(trajectory, bound).amax(-1) for rule in rules], -1).double().numpy()
-    share, thing = why.agent_share.max(-1) if why.agent_share.shape[1] else (torch.zeros(len(top)),) * 2
+    share, track = _largest_share(why)
     return Reasons(
         rules=why.rules,
         units=tuple(rule.unit for rule in rules),
@@ -75,6 +75,16 @@ def reasons_of(
         begins=np.where(presses, STEP_SECONDS * (first + 1), np.nan),
         peak=np.where(presses, STEP_SECONDS * (last + 1), np.nan),
         margin=np.where(np.isfinite(margin), margin, np.nan),
-        thing=np.where(share.numpy() > 0, thing.long().numpy(), -1),
+        track=track.numpy(),
         share=share.double().numpy(),
     )
+
+
+def _largest_share(why: Attribution) -> tuple[Tensor, Tensor]:
+    """(B,) share of the object that has the largest, and the track that it is."""
+    if not why.agent_share.shape[1]:
+        return torch.zeros(len(why.pressure)), torch.full((len(why.pressure),), -1)
+    share, row = why.agent_share.max(-1)
+    if why.tracks is None:
+        return share, torch.full_like(row, -1)
+    return share, torch.where(share > 0, why.tracks.gather(1, row.unsqueeze(1)).squeeze(1), -1)

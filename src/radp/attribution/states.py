@@ -21,23 +21,22 @@ from radp.scene.scene import Scene
 def explain_samples(
     model: DiffusionModel,
     scene: Scene,
-    rule_scene: Scene,
     calibration: Calibration | None,
     seeds: Sequence[int],
 ) -> tuple[PlanSample, HeadInputs, Attribution]:
     """Plan B scenes with the noise of their seeds, and ask the teacher about the plans."""
     drawn = sample_plans(model, scene, noise=noise_of_seeds(seeds, model))
     joint = drawn.trajectories[:, 0]
-    context = RuleContext.from_scene(rule_scene, joint[:, 1:], horizon=joint.shape[2])
+    context = RuleContext.from_scene(scene, joint[:, 1:], horizon=joint.shape[2])
     rules = None if calibration is None else rules_named(calibration.rules)
     return drawn, head_inputs(drawn, scene), attribute(joint[:, 0], context, None, calibration, rules)
 
 
 def compute_states(
-    model: DiffusionModel, scene: Scene, rule_scene: Scene, calibration: Calibration, seeds: Sequence[int]
+    model: DiffusionModel, scene: Scene, calibration: Calibration, seeds: Sequence[int]
 ) -> dict[str, np.ndarray]:
     """Plan B scenes and ask the teacher; arrays (B, ...) as they stand in the cache."""
-    drawn, state, why = explain_samples(model, scene, rule_scene, calibration, seeds)
+    drawn, state, why = explain_samples(model, scene, calibration, seeds)
     return {
         "tokens": drawn.tokens[:, 0].numpy().astype(np.float16),
         "scene": state.scene.numpy().astype(np.float16),
@@ -52,7 +51,6 @@ def compute_states(
 def fit_calibration(
     model: DiffusionModel,
     samples: Samples,
-    rule_samples: Samples,
     batches: int = 100,
     batch: int = 64,
     seed: int = 0,
@@ -65,7 +63,7 @@ def fit_calibration(
         for first in range(0, len(rows), batch):
             chosen = rows[first : first + batch]
             seeds = sample_seeds(seed, first, len(chosen))
-            _, _, why = explain_samples(model, samples.read(chosen), rule_samples.read(chosen), None, seeds)
+            _, _, why = explain_samples(model, samples.read(chosen), None, seeds)
             gradients.append(why.gradient_norm.numpy())
             progress.advance(len(chosen))
     return Calibration.fit(gradients, why.rules, about)

@@ -26,6 +26,7 @@ class Attribution:
     cost: Tensor  # (B, M) J_i
     agent_share: Tensor  # (B, N) share of each object in the collision cost; zeros where that cost is 0
     calibrated: bool  # all of the rules are
+    tracks: Tensor | None = None  # (B, N) the track that each object is, -1: nobody; None: the scene does not say
 
     @property
     def dominant(self) -> Tensor:
@@ -42,9 +43,9 @@ def attribute(
 ) -> Attribution:
     """Explain any planner's trajectory (B, H, 4): x, y, cos, sin of the rear axle, ego frame, 0.1 s.
 
-    `predictions` (B, K, H, 4) are the planner's own forecasts of its first K neighbours; without them everybody keeps
-    its velocity. Needs no model. `rules`: all that are registered, if not given. The calibration is looked up by the
-    rules' names; pressures of rules without one are not comparable with others.
+    `predictions` (B, K, H, 4) are the planner's own forecasts of the first K agents of the scene; without them, all
+    keep their velocity. Needs no model. `rules`: all that are registered, if not given. The calibration is looked up by
+    the rules' names; pressures of rules without one are not comparable with others.
     """
     rules = tuple(rules or registered_rules())
     horizon = trajectory.shape[1]
@@ -68,6 +69,7 @@ def attribute(
         cost=once.cost,
         agent_share=_agent_share(once, trajectory.new_zeros(len(trajectory), context.agents.shape[1])),
         calibrated=all(scale.known),
+        tracks=context.tracks,
     )
 
 

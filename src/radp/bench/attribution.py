@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
 import torch
 
-from radp.attribution.online import RULE_SCENES, ExplainedPlanner
+from radp.attribution.online import ExplainedPlanner
 from radp.attribution.teacher import attribute
 from radp.model.config import ModelConfig
 from radp.model.head import AttributionHead, HeadConfig, HeadInputs, head_inputs
@@ -121,12 +122,12 @@ def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, R
     scenarios, kept = _scenarios(BATCH), []
     for step in range(0, 3 * -(-count // BATCH), 3):
         now = observe_logs(scenarios, step)
-        scene, rule_scene = build_scenes(now, planner.scenes), build_scenes(now, RULE_SCENES)
+        scene = build_scenes(now, replace(planner.scenes, rules=True))
         drawn = planner.draw(scene, noise_of_seeds([int(seed) for seed in now.seeds], planner.model))
         joint = drawn.trajectories[:, 0]
         inputs = head_inputs(drawn, scene)
         for b in range(len(scenarios)):
-            context = RuleContext.from_scene(rule_scene[b : b + 1], joint[b : b + 1, 1:])
+            context = RuleContext.from_scene(scene[b : b + 1], joint[b : b + 1, 1:])
             one = HeadInputs(*(part[b : b + 1] for part in inputs))
             kept.append((joint[b : b + 1, 0], context, one))
     return kept[:count]
@@ -134,11 +135,12 @@ def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, R
 
 def _parts(planner: DiffusionPlanner, now: Observation) -> dict[str, float]:
     """Where the teacher's time goes at batch 1."""
-    plan = planner.plan(now)
-    scene = build_scenes(now, RULE_SCENES)
+    plan, with_rules = planner.plan(now), replace(planner.scenes, rules=True)
+    scene = build_scenes(now, with_rules)
     context = RuleContext.from_scene(scene, plan.predictions)
     calls = {
-        "scene": lambda: build_scenes(now, RULE_SCENES),
+        "scene": lambda: build_scenes(now, planner.scenes),
+        "scene_and_rules": lambda: build_scenes(now, with_rules),
         "context": lambda: RuleContext.from_scene(scene, plan.predictions),
         "route_match": lambda: context.bind(plan.trajectory),
         "match_and_costs": lambda: rule_costs(plan.trajectory, context),

@@ -95,7 +95,10 @@ class _BareNpz:
         for i in indices:
             with np.load(self.files[i], allow_pickle=False) as arrays:
                 samples.append({name: arrays[name] for name in TRAILING_SHAPES})
-        return Scene(**{name: torch.from_numpy(np.stack([s[name] for s in samples])) for name in TRAILING_SHAPES})
+        fields: dict[str, Any] = {
+            name: torch.from_numpy(np.stack([sample[name] for sample in samples])) for name in TRAILING_SHAPES
+        }
+        return Scene(**fields)
 
 
 def _read_rate(samples: Samples) -> float:

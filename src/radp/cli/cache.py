@@ -32,7 +32,6 @@ class Calibrate:
     def __call__(self) -> int:
         import torch
 
-        from radp.attribution.online import RULE_SCENES
         from radp.attribution.states import fit_calibration
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
@@ -42,9 +41,9 @@ class Calibrate:
 
         torch.set_num_threads(self.threads)
         model = load_planner_model(model_path(self.planner))
-        samples, rule_samples = (open_samples(self.data, c) for c in (scene_config(model.config), RULE_SCENES))
+        samples = open_samples(self.data, scene_config(model.config, rules=True))
         about = as_json({name: value for name, value in vars(self).items() if name not in ("out", "threads")})
-        calibration = fit_calibration(model, samples, rule_samples, self.batches, self.batch, self.seed, about)
+        calibration = fit_calibration(model, samples, self.batches, self.batch, self.seed, about)
         self.out.mkdir(parents=True, exist_ok=True)
         calibration.save(self.out)
         for rule, kappa in zip(calibration.rules, calibration.kappa):
@@ -80,7 +79,6 @@ class MakeCache:
 
         from radp.attribution.cache import write_cache
         from radp.attribution.calibration import Calibration
-        from radp.attribution.online import RULE_SCENES
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
@@ -93,8 +91,8 @@ class MakeCache:
             scales = Calibration.load(self.calibration or path)
         except ValueError as error:
             raise BadInput(f"{error}; run radp calibrate first") from None
-        source, rule_source = open_samples(self.data, scene_config(model.config)), open_samples(self.data, RULE_SCENES)
+        source = open_samples(self.data, scene_config(model.config, rules=True))
         rows = np.random.default_rng([self.seed, 11]).permutation(len(source))[: self.samples]
-        made = write_cache(self.out, model, source, rule_source, scales, rows, self.seed, self.workers)
+        made = write_cache(self.out, model, source, scales, rows, self.seed, self.workers)
         print(f"{self.out}: {len(made)} samples")
         return 0

@@ -183,7 +183,6 @@ class TrainAlign:
             return self.training.shared(self)
         import torch
 
-        from radp.attribution.online import RULE_SCENES
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
@@ -196,14 +195,13 @@ class TrainAlign:
         torch.set_num_threads(self.training.threads)
         model = load_planner_model(model_path(self.base))
         config = self.config if self.focus is not None else replace(self.config, focus_share=0.0)
-        scenes = scene_config(model.config)
-        samples, rule_samples = open_samples(self.data, scenes), open_samples(self.data, RULE_SCENES)
+        samples = open_samples(self.data, scene_config(model.config, rules=True))
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
         facts = {"base": self.base, "data": self.data, "samples": len(samples), "focus": len(chosen)}
-        held_out, drives = self.training.watched(scenes)
+        held_out, drives = self.training.watched(scene_config(model.config))
         execution, stop = {"threads": self.training.threads}, self.training.stop_after
         folder = RunFolder.create(self.out, "train align", config, config.loop.seed, execution, facts)
-        path = train_align(config, folder, model, samples, rule_samples, held_out, drives, stop, chosen)
+        path = train_align(config, folder, model, samples, held_out, drives, stop, chosen)
         if is_main_process():
             print(path)
         return 0
@@ -235,15 +233,14 @@ class TrainFocus:
     def __call__(self) -> int:
         import torch
 
-        from radp.attribution.online import RULE_SCENES
         from radp.planners.learned import load_learned
         from radp.training.data import open_samples
         from radp.training.focus import find_focus
 
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
-        source, rule_source = open_samples(self.data, model.scenes), open_samples(self.data, RULE_SCENES)
-        found = find_focus(model, source, rule_source, self.samples, self.seed, self.within)
+        source = open_samples(self.data, replace(model.scenes, rules=True))
+        found = find_focus(model, source, self.samples, self.seed, self.within)
         found.save(self.out)
         print(f"{self.out}: {len(found.rows)} of {found.looked_at} samples")
         return 0

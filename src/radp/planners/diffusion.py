@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from radp.model.config import ModelConfig
@@ -17,8 +18,8 @@ from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 
 
-def scene_config(size: ModelConfig) -> SceneConfig:
-    """How scenes are built for a model: its sizes, its form of the route."""
+def scene_config(size: ModelConfig, rules: bool = False) -> SceneConfig:
+    """How scenes are built for a model: its sizes, its form of the route; `rules` adds what the rules look at."""
     return SceneConfig(
         agents=size.agents,
         static_objects=size.static_objects,
@@ -29,6 +30,7 @@ def scene_config(size: ModelConfig) -> SceneConfig:
         yellow_is_unknown=size.yellow_is_unknown,
         lane_length=size.lane_length,
         ego_dynamics=True,  # the network does not read them, the rules and the head do
+        rules=rules,
     )
 
 
@@ -51,13 +53,17 @@ class DiffusionPlanner:
     def plan(self, now: Observation | Scene, generator: torch.Generator | None = None) -> Plan:
         """A plan for each world or scene. In closed loop the noise comes from the observation's own seeds."""
         if isinstance(now, Observation):
-            scene = build_scenes(now, self.scenes)
-            noise = noise_of_seeds([int(seed) >> 1 for seed in now.seeds], self.model)
-        else:
-            scene, noise = now, None
-        drawn = self.draw(scene, noise, generator)
+            return self.plan_scene(build_scenes(now, self.scenes), now.seeds)
+        return self._plan(now, self.draw(now, generator=generator))
+
+    def plan_scene(self, scene: Scene, seeds: np.ndarray) -> Plan:
+        """Plans for B scenes, built as `scenes` says, with the noise of the observation's seeds (B,)."""
+        return self._plan(scene, self.draw(scene, noise_of_seeds([int(seed) >> 1 for seed in seeds], self.model)))
+
+    def _plan(self, scene: Scene, drawn: PlanSample) -> Plan:
         joint = drawn.trajectories[:, 0]
-        plan = Plan(trajectory=joint[:, 0], predictions=joint[:, 1:])
+        tracks = None if scene.agent_tracks is None else scene.agent_tracks[:, : self.model.config.neighbours]
+        plan = Plan(trajectory=joint[:, 0], predictions=joint[:, 1:], predicted_tracks=tracks)
         if self.head is None:
             return plan
         return replace(plan, pressure=self.pressures(drawn, scene), rules=self.head.config.rules)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -18,7 +18,8 @@ STRENGTH = 0.1
 class RuleGuidance:
     """B scenes; call with trajectories (C, 1 + N, 81, 4) in metres, C a multiple of B (samples of a scene in a row).
 
-    The energy is minus the weighted sum of the rules' costs. Neighbours are taken where the model predicts them now.
+    The energy is minus the weighted sum of the rules' costs, in the scene as the model sees it. Neighbours are taken
+    where the model predicts them now.
     """
 
     scene: Scene
@@ -47,4 +48,6 @@ def rule_guidance(
     rules: Sequence[Rule] | None = None, strength: float = STRENGTH
 ) -> Callable[[Scene, int], RuleGuidance]:
     """For `DiffusionPlanner(guidance=...)`: these rules, or all that are registered when it is asked."""
-    return lambda scene, neighbours: RuleGuidance(scene, tuple(rules or registered_rules()), strength)
+    return lambda scene, neighbours: RuleGuidance(
+        replace(scene, rules=None), tuple(rules or registered_rules()), strength
+    )

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import ExplainedPlanner, on_rules_terms
+from radp.attribution.online import ExplainedPlanner, on_rules_terms, plan_and_scene
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute
-from radp.report.viewer.explain import track_of
 from radp.report.viewer.words import kind_words, margin_words, object_words
 from radp.rules import registered_rules
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
+from radp.scene.builder import RULES_ALONE, build_scenes
+from radp.scene.scene import Scene
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner
@@ -57,10 +58,7 @@ def explain_planner(
         reasons = Reasons.join([listener.heard.pop((token, s)) for s in steps])
         chosen = range(len(steps)) if worst is None else worst_moments(reasons, worst)
         seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
-        moments = [
-            _moment(reasons, i, steps[i], float(seconds[steps[i]]), rollout.agents, rollout.ego[steps[i]])
-            for i in chosen
-        ]
+        moments = [_moment(reasons, i, steps[i], float(seconds[steps[i]]), rollout.agents) for i in chosen]
         out.append(Explained(token, rollout.scenario.kind, moments, rollout.failure))
     return out
 
@@ -69,11 +67,10 @@ def explain_plan(
     plan: Plan, scenario: Scenario, step: int = 0, calibration: Calibration | None = None
 ) -> tuple[Explained, Attribution]:
     """One plan of anybody's, made `step` samples after the scenario's start, in the world as the log has it."""
-    now = observe_logs([scenario], step)
-    reasons, why = _reasons(plan, now, calibration)
+    reasons, why = _reasons(plan, build_scenes(observe_logs([scenario], step), RULES_ALONE), calibration)
     frame = scenario.start + step
     seconds = float(scenario.time_us[frame] - scenario.time_us[scenario.start]) * 1e-6
-    moment = _moment(reasons, 0, step, seconds, scenario.tracks, scenario.ego[frame], frame)
+    moment = _moment(reasons, 0, step, seconds, scenario.tracks)
     return Explained(scenario.token, scenario.kind, [moment]), why
 
 
@@ -94,26 +91,23 @@ class _Listener(ExplainedPlanner):
         self.heard: dict[tuple[str, int], Reasons] = {}
 
     def plan(self, observation: Observation) -> Plan:
-        plan = self.planner.plan(observation)
-        reasons, _ = _reasons(plan, observation, self.calibration)
+        plan, scene = plan_and_scene(self.planner, observation)
+        reasons, _ = _reasons(plan, scene, self.calibration)
         for row, briefing in enumerate(observation.briefings):
             self.heard[briefing.token, observation.step] = reasons.of(row)
         return plan
 
 
-def _reasons(plan: Plan, now: Observation, calibration: Calibration | None) -> tuple[Reasons, Attribution]:
+def _reasons(plan: Plan, scene: Scene, calibration: Calibration | None) -> tuple[Reasons, Attribution]:
     rules = registered_rules()
-    trajectory, context = on_rules_terms(plan, now)
+    trajectory, context = on_rules_terms(plan, scene)
     why = attribute(trajectory, context, None, calibration, rules)
     return reasons_of(why, trajectory, context, rules, calibration), why
 
 
-def _moment(
-    reasons: Reasons, i: int, step: int, seconds: float, tracks: Tracks, ego: np.ndarray, frame: int | None = None
-) -> dict[str, Any]:
+def _moment(reasons: Reasons, i: int, step: int, seconds: float, tracks: Tracks) -> dict[str, Any]:
     """What is said about plan i, made at `step`, for machines, and the sentence for people."""
-    track = track_of(tracks, step if frame is None else frame, ego, int(reasons.thing[i]))
-    thing = None
+    track, thing = int(reasons.track[i]), None
     if track >= 0:
         kind = ObjectType(int(tracks.type[track])).name
         thing = {"track": tracks.ids[track], "object": kind, "share": round(float(reasons.share[i]), 4)}

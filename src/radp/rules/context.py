@@ -12,7 +12,18 @@ from radp.geometry.frames import pose_frame
 from radp.rules.motion import STEP, Motion, motion_of
 from radp.rules.route import Match, Route
 from radp.scenario.vehicle import PACIFICA
-from radp.scene.scene import AGENT_VELOCITY, POSE, AgentColumn, EgoColumn, Scene, StaticColumn, present
+from radp.scene.scene import (
+    COS_SIN,
+    OBJECT_MOTION,
+    OBJECT_SIZE,
+    OBJECT_VELOCITY,
+    XY,
+    EgoColumn,
+    RuleView,
+    Scene,
+    map_tensors,
+    present,
+)
 
 EGO_WIDTH, EGO_LENGTH = PACIFICA.width, PACIFICA.length
 REAR_TO_CENTER, FRONT = PACIFICA.rear_axle_to_center, PACIFICA.front_length
@@ -22,7 +33,7 @@ STOP_BUFFER = 2.0  # m kept before a red stop line
 
 @dataclass(frozen=True)
 class RuleContext:
-    """B scenes, N other road users, H steps; ego frame, metres. Nothing in it carries a gradient."""
+    """B scenes, N other road users and static objects, H steps; ego frame, metres. Nothing in it carries a gradient."""
 
     agents: Tensor  # (B, N, H + 1, 4) x, y, cos, sin of the box centre; index 0 is now
     agent_size: Tensor  # (B, N, 2) length, width
@@ -32,6 +43,7 @@ class RuleContext:
     accel_now: Tensor  # (B,) m/s2, along the heading
     dynamics_known: Tensor  # (B,) bool: whether the scene tells speed and acceleration
     target: Tensor  # (B,) progress that the goal asks for [m]
+    tracks: Tensor | None = None  # (B, N) the track that each of them is, -1: nobody; None: not known
     bound: Match | None = None  # of the plan that the rules look at
     bound_now: Match | None = None  # (B, 1) of the ego now
     bound_motion: Motion | None = None  # of that plan, differentiable
@@ -39,24 +51,39 @@ class RuleContext:
     @classmethod
     @torch.no_grad()
     def from_scene(
-        cls, scene: Scene, predictions: Tensor | None = None, *, logged: bool = False, horizon: int = 80
+        cls,
+        scene: Scene,
+        predictions: Tensor | None = None,
+        tracks: Tensor | None = None,
+        *,
+        logged: bool = False,
+        horizon: int = 80,
     ) -> RuleContext:
-        """At run time: `predictions` (B, K, H, 4) of the planner for the first K agents, the others go straight on.
+        """At run time: `predictions` (B, K, H, 4) of a planner, everybody else goes straight on.
 
-        With `logged`, in training: agents and goal from the futures in the scene.
+        They are about `tracks` (B, K), or, if these are not given, about the first K agents of the scene (the nearest K
+        road users where it has none). With `logged`, in training: agents and goal from the futures in the scene.
         """
-        ego = scene.ego_current_state
+        ego, view = scene.ego_current_state, RuleView.of(scene)
+        agents = scene.agent_tracks
+        if tracks is None and predictions is not None and agents is not None and agents.shape[1]:
+            tracks, predictions = agents[:, : predictions.shape[1]], predictions[:, : agents.shape[1]]
         dynamics = ego[:, EgoColumn.VX :]
         speed = dynamics[:, :2].norm(dim=-1)
         context = cls(
-            *_agents(scene, predictions, logged, horizon),
-            route=Route.from_scene(scene),
+            *_agents(view, predictions, tracks, logged, horizon),
+            route=Route.of(view),
             speed_now=speed,
             accel_now=ego[:, EgoColumn.AX],
             dynamics_known=(dynamics != 0).any(-1),
             target=torch.zeros_like(speed),
+            tracks=view.object_tracks,
         )
         return replace(context, target=_target(context, scene, logged, horizon))
+
+    def repeat_interleave(self, times: int) -> RuleContext:
+        """Each scene `times` times in a row: batch B becomes B * times."""
+        return map_tensors(self, lambda value: value.repeat_interleave(times, 0))
 
     def motion(self, trajectory: Tensor) -> Motion:
         """Finite differences of a plan (B, H, 4): the bound ones, or fresh ones."""
@@ -87,34 +114,40 @@ class RuleContext:
         return (self.bound_now or self.route.match(origin)).progress(origin)
 
 
-def _agents(scene: Scene, predictions: Tensor | None, logged: bool, horizon: int) -> tuple[Tensor, Tensor, Tensor]:
+def _agents(
+    view: RuleView, predictions: Tensor | None, tracks: Tensor | None, logged: bool, horizon: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """Road users then static objects: poses (B, N, H + 1, 4), sizes (B, N, 2), valid (B, N, H + 1)."""
-    now = scene.neighbor_agents_past[:, :, -1]
-    here = present(now[..., : AGENT_VELOCITY.stop])
+    now = view.objects
     poses = _constant_velocity(now, horizon)
-    valid = here.unsqueeze(-1).repeat(1, 1, horizon + 1)
-    if logged and scene.neighbor_agents_future is not None:
-        future = scene.neighbor_agents_future[:, : poses.shape[1], :horizon]
+    valid = present(now[..., OBJECT_MOTION]).unsqueeze(-1).repeat(1, 1, horizon + 1)
+    if logged and view.object_futures is not None:
+        future = view.object_futures[:, :, :horizon]
         count = future.shape[1]
         poses[:, :count, 1:] = pose_frame(future)
         valid[:, :count, 1:] &= present(future)
     elif predictions is not None:
-        count = min(predictions.shape[1], poses.shape[1])
-        told = predictions[:, :count, :horizon].to(poses.dtype)
-        poses[:, :count, 1:] = torch.cat((told[..., :2], normalize(told[..., 2:], dim=-1)), -1)
-    still = scene.static_objects
-    sizes = torch.cat((now[..., [AgentColumn.LENGTH, AgentColumn.WIDTH]],
-                       still[..., [StaticColumn.LENGTH, StaticColumn.WIDTH]]), 1)  # fmt: skip
-    still_poses = still[..., POSE].unsqueeze(2).expand(-1, -1, horizon + 1, -1)
-    still_valid = present(still).unsqueeze(-1).expand(-1, -1, horizon + 1)
-    return torch.cat((poses, still_poses), 1), sizes, torch.cat((valid, still_valid), 1)
+        ahead = predictions[:, :, :horizon].to(poses.dtype)
+        ahead = torch.cat((ahead[..., XY], normalize(ahead[..., COS_SIN], dim=-1)), -1)
+        if tracks is None or view.object_tracks is None:
+            count = min(ahead.shape[1], view.road_users)
+            poses[:, :count, 1:] = ahead[:, :count]
+        else:
+            scene, row, thing = _same(tracks, view.object_tracks)
+            poses[scene, thing, 1:] = ahead[scene, row]
+    return poses, now[..., OBJECT_SIZE], valid
+
+
+def _same(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
+    """Tracks (B, K) and (B, N) -> (Q,) scene, place in a, place in b of all that are in both."""
+    return ((a.unsqueeze(2) == b.unsqueeze(1)) & (a >= 0).unsqueeze(2)).nonzero(as_tuple=True)
 
 
 def _constant_velocity(now: Tensor, horizon: int) -> Tensor:
-    """(B, A, 11) -> (B, A, H + 1, 4)."""
+    """(B, N, 8) -> (B, N, H + 1, 4)."""
     time = torch.arange(horizon + 1, dtype=now.dtype, device=now.device) * STEP
-    xy = now[..., None, :2] + time[:, None] * now[..., None, AGENT_VELOCITY]
-    return torch.cat((xy, now[..., None, 2:4].expand(*xy.shape[:-1], 2)), -1)
+    xy = now[..., None, XY] + time[:, None] * now[..., None, OBJECT_VELOCITY]
+    return torch.cat((xy, now[..., None, COS_SIN].expand(*xy.shape[:-1], 2)), -1)
 
 
 def _target(context: RuleContext, scene: Scene, logged: bool, horizon: int) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from radp.geometry.polylines import directions, nearer_segment, nearest_vertex, stations
-from radp.scene.scene import LaneColumn, Scene, present
+from radp.scene.scene import LaneColumn, RuleView, present
 
 LINK_GAP = 1.5  # m between the end of a lane and the start of its successor
 SIDE_BY_SIDE = 15.0  # m, lanes further apart than this do not form one corridor
@@ -60,12 +60,12 @@ class Route:
 
     @classmethod
     @torch.no_grad()
-    def from_scene(cls, scene: Scene) -> Route:
-        valid = present(scene.route_lanes).any(-1)
+    def of(cls, view: RuleView) -> Route:
+        valid = present(view.route_lanes).any(-1)
         used = valid.any(0)
         used[0] = True  # at least one row, even without a route
         rows = used.nonzero()[:, 0]
-        lanes, valid = scene.route_lanes[:, rows], valid[:, rows]
+        lanes, valid = view.route_lanes[:, rows], valid[:, rows]
         points = lanes[..., : LaneColumn.DX]
         direction, along = directions(points), stations(points)
         offset, placed = _lane_offsets(points, direction, along, valid)
@@ -73,8 +73,8 @@ class Route:
         return cls(
             table=torch.cat((points, direction, borders, (along + offset.unsqueeze(-1)).unsqueeze(-1)), -1),
             placed=placed,
-            speed_limit=scene.route_lanes_speed_limit[:, rows, 0],
-            has_speed_limit=scene.route_lanes_has_speed_limit[:, rows, 0] & placed,
+            speed_limit=view.route_lanes_speed_limit[:, rows, 0],
+            has_speed_limit=view.route_lanes_has_speed_limit[:, rows, 0] & placed,
             red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & placed,
         )
 

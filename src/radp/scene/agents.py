@@ -46,6 +46,8 @@ def thin_out(nearest: np.ndarray, types: np.ndarray, most: int, walkers: int) ->
     """
     if len(nearest) <= most:
         return nearest
+    if most == 0:
+        return nearest[:0]
     vehicles = 0
     for a in nearest:
         vehicles += types[a] == VEHICLE
@@ -130,16 +132,69 @@ def write_objects(
     walkers: int,
     pose: np.ndarray,
     out_past: np.ndarray,
+    out_tracks: np.ndarray,
     out_static: np.ndarray,
-) -> np.ndarray:
-    """Choose and write the agents and the static objects of one moment; returns the agents (n,) in row order."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose and write the agents, who they are, and the static objects of one moment.
+
+    Returns the agents (n,) in row order, and all road users and static objects there are, nearest first.
+    """
     now = len(states) - 1
-    near = nearest_objects(states[now], valid[now], types, False, skip, pose)
-    chosen = thin_out(near, types, len(out_past), walkers)
+    moving = nearest_objects(states[now], valid[now], types, False, skip, pose)
+    standing = nearest_objects(states[now], valid[now], types, True, skip, pose)
+    chosen = thin_out(moving, types, len(out_past), walkers)
     write_past(chosen, states, valid, types, sizes, pose, out_past)
-    standing = nearest_objects(states[now], valid[now], types, True, skip, pose)[: len(out_static)]
-    write_static(standing, states[now], types, sizes, columns, pose, out_static)
+    out_tracks[: len(chosen)] = chosen
+    write_static(standing[: len(out_static)], states[now], types, sizes, columns, pose, out_static)
+    return chosen, moving, standing
+
+
+@njit(cache=True, nogil=True)
+def write_rule_objects(
+    moving: np.ndarray,
+    standing: np.ndarray,
+    states: np.ndarray,
+    types: np.ndarray,
+    sizes: np.ndarray,
+    walkers: int,
+    most: int,
+    pose: np.ndarray,
+    out: np.ndarray,
+    out_tracks: np.ndarray,
+) -> np.ndarray:
+    """Road users and static objects nearest first, states (A, 5) now -> rows of out (N, 8), out_tracks (N,).
+
+    The first `most` rows are for road users, thinned out as agents are; returns these (n,) in row order.
+    """
+    chosen = thin_out(moving, types, most, walkers)
+    write_boxes(chosen, states, sizes, True, pose, out, out_tracks)
+    write_boxes(standing[: len(out) - most], states, sizes, False, pose, out[most:], out_tracks[most:])
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def write_boxes(
+    chosen: np.ndarray,
+    states: np.ndarray,
+    sizes: np.ndarray,
+    moves: bool,
+    pose: np.ndarray,
+    out: np.ndarray,
+    out_tracks: np.ndarray,
+) -> None:
+    """chosen (n,) of states (A, 5) now -> rows of out (most, 8), out_tracks (most,); no velocity unless it `moves`."""
+    c, s = math.cos(pose[2]), math.sin(pose[2])
+    for row in range(len(chosen)):
+        a, box = chosen[row], out[row]
+        x, y = states[a, 0] - pose[0], states[a, 1] - pose[1]
+        heading = states[a, 2] - pose[2]
+        box[0], box[1] = c * x + s * y, c * y - s * x
+        box[2], box[3] = math.cos(heading), math.sin(heading)
+        if moves:
+            vx, vy = states[a, 3], states[a, 4]
+            box[4], box[5] = c * vx + s * vy, c * vy - s * vx
+        box[6], box[7] = sizes[a, 0], sizes[a, 1]
+        out_tracks[row] = a
 
 
 @njit(cache=True, nogil=True)

@@ -6,19 +6,28 @@ Each moment is computed for itself, whatever stands beside it in the batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
 
 from radp.road.arrays import road_arrays
-from radp.road.lane_lines import LANE_POINTS, lane_lines, lane_table
+from radp.road.lane_lines import LANE_POINTS, LaneTable, lane_lines, lane_table
 from radp.road.route import correct_route
 from radp.scenario import PACIFICA, Ego, RoadMap, Scenario
-from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects
+from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects, write_rule_objects
 from radp.scene.lanes import Lights, choose_lanes, light_columns, route_rows, write_lanes, write_route_line
-from radp.scene.scene import AgentColumn, EgoColumn, FutureColumn, LaneColumn, Scene, StaticColumn
+from radp.scene.scene import (
+    AgentColumn,
+    EgoColumn,
+    FutureColumn,
+    LaneColumn,
+    ObjectColumn,
+    RuleView,
+    Scene,
+    StaticColumn,
+)
 from radp.sim.observation import HISTORY, Observation
 
 FUTURE = 80  # steps of 0.1 s
@@ -45,9 +54,15 @@ class SceneConfig:
     route_spacing: float = 2.0  # m between the points of the line in driving order
     route_pieces: int = 3  # 20-point pieces of that line
     neighbor_futures: int = 32  # rows of neighbor_agents_future
+    rules: bool = False  # add what the rules look at, whatever the sizes above: `Scene.rules`
 
 
 PUBLISHED = SceneConfig()
+# What rules look at. All route lanes, so that the corridor spans lanes side by side; long ones cut, so that 20 points
+# follow their bends.
+RULE_SCENES = SceneConfig(route_order="lanes", ego_dynamics=True, lane_length=50.0)
+# That alone, for planners that need no scenes.
+RULES_ALONE = replace(RULE_SCENES, agents=0, static_objects=0, lanes=0, route_lanes=0, neighbor_futures=0, rules=True)
 
 
 @dataclass(frozen=True)
@@ -185,6 +200,7 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
     shapes: dict[str, tuple[int, ...]] = {
         "ego_current_state": (len(EgoColumn),),
         "neighbor_agents_past": (config.agents, HISTORY, len(AgentColumn)),
+        "agent_tracks": (config.agents,),
         "static_objects": (config.static_objects, len(StaticColumn)),
         "lanes": (config.lanes, *lane),
         "lanes_speed_limit": (config.lanes, 1),
@@ -193,45 +209,103 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
         "route_lanes_speed_limit": (config.route_lanes, 1),
         "route_lanes_has_speed_limit": (config.route_lanes, 1),
     }
+    if config.rules:
+        objects, route = RULE_SCENES.agents + RULE_SCENES.static_objects, RULE_SCENES.route_lanes
+        shapes |= {
+            "rules.objects": (objects, len(ObjectColumn)),
+            "rules.object_tracks": (objects,),
+            "rules.route_lanes": (route, *lane),
+            "rules.route_lanes_speed_limit": (route, 1),
+            "rules.route_lanes_has_speed_limit": (route, 1),
+        }
     if with_future:
-        shapes["ego_agent_future"] = (FUTURE, len(FutureColumn))
-        shapes["neighbor_agents_future"] = (config.neighbor_futures, FUTURE, len(FutureColumn))
-    arrays = {
-        name: np.zeros((batch, *shape), dtype=bool if name.endswith("has_speed_limit") else np.float32)
-        for name, shape in shapes.items()
-    }
+        future = (FUTURE, len(FutureColumn))
+        shapes |= {"ego_agent_future": future, "neighbor_agents_future": (config.neighbor_futures, *future)}
+        if config.rules:
+            shapes["rules.object_futures"] = (RULE_SCENES.neighbor_futures, *future)
+    arrays = {name: _empty(name, (batch, *shape)) for name, shape in shapes.items()}
     arrays["ego_current_state"][:, EgoColumn.COS] = 1.0
     return arrays
 
 
+def _empty(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    if name.endswith("tracks"):
+        return np.full(shape, NOBODY, dtype=np.int64)
+    return np.zeros(shape, dtype=bool if name.endswith("has_speed_limit") else np.float32)
+
+
 def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneConfig) -> None:
     """Write everything but the ego's own state and future into row b."""
-    road_map, pose = moment.road_map, moment.pose
-    chosen = write_objects(
-        moment.states, moment.valid, moment.types, moment.sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
-        arrays["neighbor_agents_past"][b], arrays["static_objects"][b],
+    rows = {name: array[b] for name, array in arrays.items()}
+    _fill_objects(rows, moment, config)
+    if len(moment.road_map):
+        _fill_lanes(rows, moment, config)
+
+
+def _fill_objects(rows: dict[str, np.ndarray], moment: Moment, config: SceneConfig) -> None:
+    pose, types, sizes = moment.pose, moment.types, moment.sizes
+    chosen, moving, standing = write_objects(
+        moment.states, moment.valid, types, sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
+        rows["neighbor_agents_past"], rows["agent_tracks"], rows["static_objects"],
     )  # fmt: skip
+    futures = [("neighbor_agents_future", chosen)]
+    if config.rules:
+        judged = write_rule_objects(
+            moving, standing, moment.states[-1], types, sizes, RULE_SCENES.walkers, RULE_SCENES.agents, pose,
+            rows["rules.objects"], rows["rules.object_tracks"],
+        )  # fmt: skip
+        futures.append(("rules.object_futures", judged))
     if moment.future_states is not None and moment.future_valid is not None:
-        write_futures(chosen, moment.future_states, moment.future_valid, pose, arrays["neighbor_agents_future"][b])
-    if not len(road_map):
-        return
-    table = lane_table(road_map, config.lane_length)
-    lights = Lights(moment.light_lanes, moment.light_states, light_columns(config.yellow_is_unknown))
-    lanes = choose_lanes(table, pose[0], pose[1], config.radius, config.lanes)
-    lane_rows = [arrays[name][b] for name in ("lanes", "lanes_speed_limit", "lanes_has_speed_limit")]
-    write_lanes(lanes, table, lights, pose, *lane_rows)
-    route_arrays = ("route_lanes", "route_lanes_speed_limit", "route_lanes_has_speed_limit")
-    route_out = [arrays[name][b] for name in route_arrays]
+        for name, who in futures:
+            write_futures(who, moment.future_states, moment.future_valid, pose, rows[name])
+
+
+def _fill_lanes(rows: dict[str, np.ndarray], moment: Moment, config: SceneConfig) -> None:
+    table = lane_table(moment.road_map, config.lane_length)
+    shared = config.rules and _same_choice(config, RULE_SCENES)
+    lanes = _choose(table, moment, config, max(config.lanes, RULE_SCENES.lanes) if shared else config.lanes)
+    mine, lights = lanes[: config.lanes], _lights(moment, config)
+    write_lanes(mine, table, lights, moment.pose, *_lane_rows(rows, "lanes"))
     if config.route_order == "driving":
-        road, lines = road_arrays(road_map), lane_lines(road_map)
+        road, lines, out = road_arrays(moment.road_map), lane_lines(moment.road_map), _lane_rows(rows, "route_lanes")
         spacing, pieces = config.route_spacing, config.route_pieces
-        write_route_line(road.graph, lines, moment.route, pose, lights, spacing, pieces, *route_out)
+        write_route_line(road.graph, lines, moment.route, moment.pose, lights, spacing, pieces, *out)
+    else:
+        on_route = route_rows(mine, table.roadblock, moment.route, config.route_lanes)
+        for target, source in zip(_lane_rows(rows, "route_lanes"), _lane_rows(rows, "lanes")):
+            target[: len(on_route)] = source[on_route]
+    if not config.rules:
         return
-    rows = route_rows(lanes, table.roadblock, moment.route, config.route_lanes)
-    for target, source in zip(route_out, lane_rows):
-        target[: len(rows)] = source[rows]
+    if not shared:
+        table = lane_table(moment.road_map, RULE_SCENES.lane_length)
+        lanes = _choose(table, moment, RULE_SCENES, RULE_SCENES.lanes)
+    near = lanes[: RULE_SCENES.lanes]
+    on_route = near[route_rows(near, table.roadblock, moment.route, RULE_SCENES.route_lanes)]
+    write_lanes(on_route, table, _lights(moment, RULE_SCENES), moment.pose, *_lane_rows(rows, "rules.route_lanes"))
+
+
+def _same_choice(a: SceneConfig, b: SceneConfig) -> bool:
+    """Whether lanes are chosen from the same ones, so that the fewer are the first of the more."""
+    return (a.lane_length, a.radius) == (b.lane_length, b.radius)
+
+
+def _choose(table: LaneTable, moment: Moment, config: SceneConfig, most: int) -> np.ndarray:
+    return choose_lanes(table, moment.pose[0], moment.pose[1], config.radius, most)
+
+
+def _lights(moment: Moment, config: SceneConfig) -> Lights:
+    return Lights(moment.light_lanes, moment.light_states, light_columns(config.yellow_is_unknown))
+
+
+def _lane_rows(rows: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+    """The arrays of lanes of this name: points, speed limits, whether there is one."""
+    return [rows[name], rows[f"{name}_speed_limit"], rows[f"{name}_has_speed_limit"]]
 
 
 def to_scene(arrays: dict[str, np.ndarray]) -> Scene:
     """Arrays of `empty_arrays` -> Scene on the same memory."""
-    return Scene(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    prefix = "rules."
+    view = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    fields = {name: value for name, value in tensors.items() if not name.startswith(prefix)}
+    return Scene(**fields, rules=RuleView(road_users=RULE_SCENES.agents, **view) if view else None)

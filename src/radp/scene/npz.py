@@ -26,7 +26,7 @@ def read_npz(path: str | Path) -> Scene:
             missing = [name for name in TRAILING_SHAPES if name not in names and name not in FUTURE_FIELDS]
             if missing:
                 raise ValueError(f"arrays missing: {', '.join(missing)}")
-            tensors = {name: _tensor(name, arrays[name]) for name in names}
+            tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in names}
         return Scene(**tensors).validate()
     except FileNotFoundError:
         raise

@@ -68,7 +68,8 @@ class SampleStore:
 
     def read(self, indices: Sequence[int] | np.ndarray) -> Scene:
         found = self._rows.gather(self.fields, indices)
-        return Scene(**{name: torch.from_numpy(array) for name, array in found.items()})
+        fields: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
+        return Scene(**fields)
 
     def iter_batches(
         self, batch: int, generator: torch.Generator | None = None, drop_last: bool = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import IntEnum
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -77,6 +78,19 @@ class LaneColumn(IntEnum):
     IS_UNKNOWN = 11
 
 
+class ObjectColumn(IntEnum):
+    """Columns of `RuleView.objects`."""
+
+    X = 0
+    Y = 1
+    COS = 2
+    SIN = 3
+    VX = 4
+    VY = 5
+    LENGTH = 6
+    WIDTH = 7
+
+
 class FutureColumn(IntEnum):
     """Columns of the futures, one row for each 0.1 s, the first at 0.1 s."""
 
@@ -88,6 +102,9 @@ class FutureColumn(IntEnum):
 AGENT_VELOCITY = slice(AgentColumn.VX, AgentColumn.WIDTH)
 AGENT_TYPE = slice(AgentColumn.IS_VEHICLE, AgentColumn.IS_BICYCLE + 1)
 AGENT_CONTINUOUS = slice(0, AgentColumn.IS_VEHICLE)
+OBJECT_MOTION = slice(0, ObjectColumn.LENGTH)
+OBJECT_VELOCITY = slice(ObjectColumn.VX, ObjectColumn.LENGTH)
+OBJECT_SIZE = slice(ObjectColumn.LENGTH, ObjectColumn.WIDTH + 1)
 LANE_GEOMETRY = slice(0, LaneColumn.IS_GREEN)
 LANE_LIGHT = slice(LaneColumn.IS_GREEN, LaneColumn.IS_UNKNOWN + 1)
 
@@ -109,6 +126,55 @@ INPUT_FIELDS = tuple(name for name in TRAILING_SHAPES if name not in FUTURE_FIEL
 BOOL_FIELDS = ("lanes_has_speed_limit", "route_lanes_has_speed_limit")
 
 
+Record = TypeVar("Record")
+
+
+def map_tensors(record: Record, change: Callable[[Tensor], Tensor]) -> Record:
+    """The dataclass with every tensor in it changed, those of dataclasses inside it too."""
+    changed: dict[str, Any] = {}
+    for field in fields(record):  # type: ignore[arg-type]
+        value = getattr(record, field.name)
+        if isinstance(value, Tensor):
+            changed[field.name] = change(value)
+        elif is_dataclass(value):
+            changed[field.name] = map_tensors(value, change)
+    return replace(record, **changed)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """What the rules look at of B moments, in the ego frames of their Scene; m, m/s. A row of zeros is a missing row.
+
+    N objects: road users, then static ones, in each part nearest first. R lanes of the route, side by side and ahead.
+    """
+
+    objects: Tensor  # (B, N, 8)  ObjectColumn, now
+    road_users: int  # rows of them that are for road users
+    route_lanes: Tensor  # (B, R, 20, 12)  LaneColumn
+    route_lanes_speed_limit: Tensor  # (B, R, 1)  m/s, 0 where unknown
+    route_lanes_has_speed_limit: Tensor  # (B, R, 1)  bool
+    object_tracks: Tensor | None = None  # (B, N)  int64, the track that each object is; -1: nobody
+    object_futures: Tensor | None = None  # (B, F, T, 3)  FutureColumn, of the first F objects
+
+    @staticmethod
+    def of(scene: Scene) -> RuleView:
+        """The scene's own, or, if it has none, what the model sees."""
+        if scene.rules is not None:
+            return scene.rules
+        now, still = scene.neighbor_agents_past[:, :, -1], scene.static_objects
+        columns = [*range(AgentColumn.WIDTH), AgentColumn.LENGTH, AgentColumn.WIDTH]
+        size = still[..., [StaticColumn.LENGTH, StaticColumn.WIDTH]]
+        standing = torch.cat((still[..., POSE], torch.zeros_like(size), size), -1)
+        return RuleView(
+            objects=torch.cat((now[..., columns], standing), 1),
+            road_users=now.shape[1],
+            route_lanes=scene.route_lanes,
+            route_lanes_speed_limit=scene.route_lanes_speed_limit,
+            route_lanes_has_speed_limit=scene.route_lanes_has_speed_limit,
+            object_futures=scene.neighbor_agents_future,
+        )
+
+
 @dataclass(frozen=True)
 class Scene:
     """B moments. Ego frame at t=0 (origin rear axle, x forward, y left); m, rad, m/s; float32, flags bool.
@@ -116,6 +182,7 @@ class Scene:
     Sizes in the published layout: A=32 agents, S=5 static objects, L=70 lanes, R=25 route lanes,
     21 steps of history at 10 Hz (last = now), 20 points a lane, T=80 future steps at 10 Hz.
     A row of zeros is a missing row. Agents and static objects are given by their box centre.
+    The last two fields are not of that layout and stand in no file: who the agents are, and what rules look at.
     """
 
     ego_current_state: Tensor  # (B, 10)  EgoColumn
@@ -129,13 +196,15 @@ class Scene:
     route_lanes_has_speed_limit: Tensor  # (B, R, 1)  bool
     ego_agent_future: Tensor | None = None  # (B, T, 3)  FutureColumn, rear axle
     neighbor_agents_future: Tensor | None = None  # (B, N, T, 3)  FutureColumn, rows as in the past, N <= A
+    agent_tracks: Tensor | None = None  # (B, A)  int64, the track of the log or world that each agent is; -1: nobody
+    rules: RuleView | None = None
 
     def items(self) -> Iterator[tuple[str, Tensor]]:
-        """The fields that are present, by name, in declaration order."""
-        for field in fields(self):
-            value = getattr(self, field.name)
+        """The fields of the published layout that are present, by name, in declaration order."""
+        for name in TRAILING_SHAPES:
+            value = getattr(self, name)
             if value is not None:
-                yield field.name, value
+                yield name, value
 
     @property
     def batch_size(self) -> int:
@@ -152,26 +221,27 @@ class Scene:
             index = slice(index, index + 1 or None)
         elif not isinstance(index, slice):
             index = torch.as_tensor(index, device=self.ego_current_state.device)
-        return Scene(**{name: value[index] for name, value in self.items()})
+        return map_tensors(self, lambda value: value[index])
 
     def to(self, device: torch.device | str) -> Scene:
-        return Scene(**{name: value.to(device) for name, value in self.items()})
+        return map_tensors(self, lambda value: value.to(device))
 
     def pin_memory(self) -> Scene:
-        return Scene(**{name: value.pin_memory() for name, value in self.items()})
+        return map_tensors(self, lambda value: value.pin_memory())
 
     def without_future(self) -> Scene:
         return replace(self, ego_agent_future=None, neighbor_agents_future=None)
 
     def repeat_interleave(self, times: int) -> Scene:
         """Each sample `times` times in a row: batch B becomes B * times."""
-        return Scene(**{name: value.repeat_interleave(times, 0) for name, value in self.items()})
+        return map_tensors(self, lambda value: value.repeat_interleave(times, 0))
 
     def crop(self, agents: int, static_objects: int, lanes: int, route_lanes: int) -> Scene:
         """Keep the first rows of each kind (they are sorted by distance); never pads."""
         keep = {
             "neighbor_agents_past": agents,
             "neighbor_agents_future": agents,
+            "agent_tracks": agents,
             "static_objects": static_objects,
             "lanes": lanes,
             "lanes_speed_limit": lanes,
@@ -180,18 +250,17 @@ class Scene:
             "route_lanes_speed_limit": route_lanes,
             "route_lanes_has_speed_limit": route_lanes,
         }
-        return Scene(**{name: value[:, : keep[name]] if name in keep else value for name, value in self.items()})
+        rows = {name: getattr(self, name) for name in keep}
+        return replace(self, **{name: value[:, : keep[name]] for name, value in rows.items() if value is not None})
 
     @staticmethod
     def cat(scenes: Sequence[Scene]) -> Scene:
-        """Join along the batch axis; all scenes must carry the same fields."""
+        """Join along the batch axis; all scenes must carry the same fields. Tracks stay where all scenes know them."""
         if not scenes:
             raise ValueError("Scene.cat needs at least one scene")
-        names = [name for name, _ in scenes[0].items()]
-        for scene in scenes:
-            if [name for name, _ in scene.items()] != names:
-                raise ValueError("Scene.cat: some scenes carry futures and some do not")
-        return Scene(**{name: torch.cat([getattr(scene, name) for scene in scenes]) for name in names})
+        if any(scene.agent_tracks is None for scene in scenes):
+            scenes = [replace(scene, agent_tracks=None) for scene in scenes]
+        return _cat(scenes)
 
     def validate(self) -> Scene:
         """Check shapes, types and finiteness; raise one ValueError that lists every fault. Returns self."""
@@ -225,6 +294,22 @@ class Scene:
         agents, future = self.neighbor_agents_past.shape[1], self.neighbor_agents_future
         if future is not None and future.shape[1] > agents:
             yield f"neighbor_agents_future has {future.shape[1]} rows, neighbor_agents_past only {agents}"
+        if self.agent_tracks is not None and self.agent_tracks.shape != (self.batch_size, agents):
+            yield f"agent_tracks has shape {tuple(self.agent_tracks.shape)}, expected ({self.batch_size}, {agents})"
+
+
+def _cat(records: Sequence[Record]) -> Record:
+    """Join dataclasses of tensors along the batch axis, field by field."""
+    joined: dict[str, Any] = {}
+    for field in fields(records[0]):  # type: ignore[arg-type]
+        values = [getattr(record, field.name) for record in records]
+        if any((value is None) != (values[0] is None) for value in values):
+            raise ValueError(f"Scene.cat: some scenes carry {field.name} and some do not")
+        if isinstance(values[0], Tensor):
+            joined[field.name] = torch.cat(values)
+        elif is_dataclass(values[0]):
+            joined[field.name] = _cat(values)
+    return replace(records[0], **joined)  # type: ignore[type-var]
 
 
 def present(rows: Tensor) -> Tensor:

@@ -20,12 +20,14 @@ class Plan:
 
     trajectory: Tensor
     times: Tensor | None = None
-    predictions: Tensor | None = None  # (B, N, H, 4) box centres of the neighbours, same frame and times
+    predictions: Tensor | None = None  # (B, K, H, 4) box centres of neighbours, same frame and times
     pressure: Tensor | None = None  # (B, M) rule pressures that the planner itself tells with its plan
     exact_pressure: Tensor | None = None  # (B, M) those of the exact teacher about the same plan
     rule_cost: Tensor | None = None  # (B, M) raw costs J_i of the same rules
     rules: tuple[str, ...] = ()  # names of the M rules; empty where nobody named them
     agent_share: Tensor | None = None  # (B, N) share of each object of the scene in the collision pressure
+    predicted_tracks: Tensor | None = None  # (B, K) object of the observation that a prediction is about, -1: nobody
+    share_tracks: Tensor | None = None  # (B, N) object of the observation that has the share, -1: nobody
 
     def time_grid(self) -> Tensor:
         """(B, H) seconds, float64."""

@@ -37,9 +37,11 @@ class Rollout:
     exact_pressures: np.ndarray | None = None  # (S, M) of the exact teacher about the same plans
     rule_costs: np.ndarray | None = None  # (S, M) raw costs J_i of the same plans
     rules: tuple[str, ...] = ()  # names of the M rules; empty where nobody named them
-    predictions: np.ndarray | None = None  # (S, N, H / 5, 2) x, y of neighbours at every fifth step, frame as plans
+    predictions: np.ndarray | None = None  # (S, K, H / 5, 2) x, y of neighbours at every fifth step, frame as plans
     agent_shares: np.ndarray | None = None  # (S, N) of each object of the scene in the collision pressure
     failure: str | None = None  # why the planner failed here; such a drive scores 0
+    predicted_tracks: np.ndarray | None = None  # (S, K) which of `agents` a prediction is about, -1: nobody
+    share_tracks: np.ndarray | None = None  # (S, N) which of `agents` has the share, -1: nobody
 
 
 def logged_agents(scenario: Scenario, samples: int) -> Tracks:

@@ -37,6 +37,8 @@ class _Stored:
     exact_pressures: np.ndarray | None = None
     rule_costs: np.ndarray | None = None
     rules: tuple[str, ...] = ()
+    predicted_tracks: np.ndarray | None = None
+    share_tracks: np.ndarray | None = None
 
     @classmethod
     def of(cls, rollout: Rollout) -> _Stored:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from radp.scenario import Scenario
 from radp.sim.agents.replay import ReplayAgents
@@ -88,7 +89,7 @@ class _Record:
 
 @dataclass(frozen=True)
 class _Answer:
-    """A planner's answer for some worlds: rows (R,), their trajectories, what else it tells, each (R, ...) float32."""
+    """A planner's answer for some worlds: rows (R,), their trajectories, what else it tells, each (R, ...)."""
 
     rows: np.ndarray
     trajectories: Trajectories
@@ -193,7 +194,7 @@ class _Batch:
 
 
 def _told(plan: Plan) -> dict[str, np.ndarray]:
-    """Fields of a Rollout -> values (R, ...) that the plan has for them; forecasts only at every fifth step."""
+    """Fields of a Rollout -> values (R, ...) of the plan, float32 or int32; forecasts only at every fifth step."""
     forecasts = None if plan.predictions is None else plan.predictions[:, :, FORECAST_STEP - 1 :: FORECAST_STEP, :2]
     told = {
         "pressures": plan.pressure,
@@ -201,8 +202,15 @@ def _told(plan: Plan) -> dict[str, np.ndarray]:
         "rule_costs": plan.rule_cost,
         "predictions": forecasts,
         "agent_shares": plan.agent_share,
+        "predicted_tracks": plan.predicted_tracks,
+        "share_tracks": plan.share_tracks,
     }
-    return {name: tensor.detach().cpu().float().numpy() for name, tensor in told.items() if tensor is not None}
+    return {name: _stored(tensor) for name, tensor in told.items() if tensor is not None}
+
+
+def _stored(tensor: torch.Tensor) -> np.ndarray:
+    wanted = torch.float32 if tensor.is_floating_point() else torch.int32
+    return tensor.detach().cpu().to(wanted).numpy()
 
 
 def _stack(arrays: list[np.ndarray]) -> np.ndarray | None:

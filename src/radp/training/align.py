@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,28 +28,22 @@ from radp.training.settings import AlignConfig, BaseConfig
 COMPRESSED_SCALES = (0.01, 10.0)
 
 
-@dataclass(frozen=True)
-class AlignBatch:
-    """The same B moments twice: as the model wants its route, and with all route lanes, as the rules want it."""
-
-    scene: Scene
-    rule_scene: Scene
-
-
 class AlignTask:
-    """L_nbr + 2 L_ego + lambda * sum_i w_i J_i / s_i on the adapters of a frozen planner."""
+    """L_nbr + 2 L_ego + lambda * sum_i w_i J_i / s_i on the adapters of a frozen planner.
+
+    Samples should hold what the rules look at (`Scene.rules`); else the rules look at what the model sees.
+    """
 
     def __init__(
         self,
         config: AlignConfig,
         base: DiffusionModel,
         samples: Samples,
-        rule_samples: Samples,
         validation: Samples | None = None,
         scenarios: Sequence[Scenario] = (),
         focus: Sequence[int] = (),
     ) -> None:
-        self.config, self.samples, self.rule_samples = config, samples, rule_samples
+        self.config, self.samples = config, samples
         self.focus = np.asarray(focus, dtype=np.int64)
         self.base, self.model = base, add_adapters(base, config.lora)  # the adapters sit inside `base`
         self.rules = registered_rules()
@@ -59,7 +52,7 @@ class AlignTask:
         watch = BaseConfig(model=base.config, loop=config.loop, ego_weight=config.ego_weight)
         self.watch = BaseTask(watch, samples, validation, scenarios, base)
 
-    def batch(self, step: int, rank: int, processes: int) -> AlignBatch:
+    def batch(self, step: int, rank: int, processes: int) -> Scene:
         loop = self.config.loop
         rows = shuffled_rows(len(self.samples), loop.batch, step, loop.seed)
         chosen = min(int(self.config.focus_share * loop.batch), len(self.focus))
@@ -69,13 +62,10 @@ class AlignTask:
         share = loop.batch // processes
         mine = rows[rank * share : (rank + 1) * share]
         draws = Draws.make(len(mine), torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank)))
-        scenes = (
-            augment(source.read(mine), draws, self.config.augment) for source in (self.samples, self.rule_samples)
-        )
-        return AlignBatch(*scenes)
+        return augment(self.samples.read(mine), draws, self.config.augment)
 
-    def loss(self, model: nn.Module, batch: AlignBatch, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
-        diffusion = diffusion_loss(self.base, batch.scene, generator=generator)
+    def loss(self, model: nn.Module, batch: Scene, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
+        diffusion = diffusion_loss(self.base, batch, generator=generator)
         total = diffusion.total(self.config.ego_weight)
         parts = {"diffusion": total.item(), "ego": diffusion.ego.item(), "neighbour": diffusion.neighbour.item()}
         if not self.config.rules:
@@ -95,12 +85,12 @@ class AlignTask:
             parts[f"normalised/{rule.name}"] = normalised[:, i].mean().item()
         return total + rule_loss, parts | {"rules": rule_loss.item()}
 
-    def _costs(self, diffusion: DiffusionLoss, batch: AlignBatch) -> tuple[Tensor, Tensor]:
+    def _costs(self, diffusion: DiffusionLoss, batch: Scene) -> tuple[Tensor, Tensor]:
         """Costs (B * K, M) of the predicted clean plans in metres, and which draws count (B * K,)."""
         metres = TargetSpace(self.base.config, self.base.normaliser).to_metres(diffusion.estimate)
         plan = metres[:, 0, 1:]
-        draws = len(plan) // len(batch.scene)
-        context = RuleContext.from_scene(batch.rule_scene.repeat_interleave(draws), logged=True, horizon=plan.shape[1])
+        context = RuleContext.from_scene(batch, logged=True, horizon=plan.shape[1])
+        context = context.repeat_interleave(len(plan) // len(batch))
         counted = (self.config.min_time <= diffusion.time) & (diffusion.time <= self.config.max_time)
         return rule_costs(plan, context, self.rules), counted
 
@@ -138,14 +128,13 @@ def train_align(
     folder: RunFolder,
     base: DiffusionModel,
     samples: Samples,
-    rule_samples: Samples,
     validation: Samples | None = None,
     scenarios: Sequence[Scenario] = (),
     stop_after: int | None = None,
     focus: Sequence[int] = (),
 ) -> Path:
     """Train the adapters, or go on, and write them to FOLDER/adapter in PEFT's own format; returns that path."""
-    task = AlignTask(config, base, samples, rule_samples, validation, scenarios, focus)
+    task = AlignTask(config, base, samples, validation, scenarios, focus)
     print(trained_in_words(task.model), file=sys.stderr)
     model = fit(task, config.loop, folder, stop_after)
     target = folder.path / "adapter"

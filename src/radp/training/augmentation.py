@@ -18,10 +18,12 @@ from radp.scene.scene import (
     COS_SIN,
     LANE_GEOMETRY,
     LANE_LIGHT,
+    OBJECT_VELOCITY,
     POSE,
     XY,
     EgoColumn,
     FutureColumn,
+    RuleView,
     Scene,
     present,
 )
@@ -132,18 +134,26 @@ def in_ego_frame(scene: Scene) -> Scene:
     frame = scene.ego_current_state[:, POSE]
     ego = scene.ego_current_state
     speeds = [_turned(ego[:, pair], frame) for pair in (VELOCITY, ACCELERATION)]
-    future, neighbours = scene.ego_agent_future, scene.neighbor_agents_future
+    future = scene.ego_agent_future
     return replace(
         scene,
         ego_current_state=torch.cat((_posed(ego[:, POSE], frame), *speeds, ego[:, ACCELERATION.stop :]), -1),
-        neighbor_agents_past=_agents(scene.neighbor_agents_past, frame[:, None, None]),
+        neighbor_agents_past=_boxes(scene.neighbor_agents_past, AGENT_VELOCITY, frame[:, None, None]),
         static_objects=_static(scene.static_objects, frame[:, None]),
         lanes=_lanes(scene.lanes, frame[:, None, None]),
         route_lanes=_lanes(scene.route_lanes, frame[:, None, None]),
         ego_agent_future=None if future is None else _future(future, frame[:, None]),
-        neighbor_agents_future=None
-        if neighbours is None
-        else _keep_padding(_future(neighbours, frame[:, None, None]), neighbours),
+        neighbor_agents_future=_futures(scene.neighbor_agents_future, frame),
+        rules=None if scene.rules is None else _rule_view(scene.rules, frame),
+    )
+
+
+def _rule_view(view: RuleView, frame: Tensor) -> RuleView:
+    return replace(
+        view,
+        objects=_boxes(view.objects, OBJECT_VELOCITY, frame[:, None]),
+        route_lanes=_lanes(view.route_lanes, frame[:, None, None]),
+        object_futures=_futures(view.object_futures, frame),
     )
 
 
@@ -156,10 +166,10 @@ def _posed(poses: Tensor, frame: Tensor) -> Tensor:
     return torch.cat((points_to_frame(poses[..., XY], frame), _turned(poses[..., COS_SIN], frame)), -1)
 
 
-def _agents(agents: Tensor, frame: Tensor) -> Tensor:
-    velocity = _turned(agents[..., AGENT_VELOCITY], frame)
-    moved = torch.cat((_posed(agents[..., POSE], frame), velocity, agents[..., AGENT_VELOCITY.stop :]), -1)
-    return _keep_padding(moved, agents)
+def _boxes(boxes: Tensor, velocity: slice, frame: Tensor) -> Tensor:
+    """Rows that begin with pose and velocity."""
+    turned = _turned(boxes[..., velocity], frame)
+    return _keep_padding(torch.cat((_posed(boxes[..., POSE], frame), turned, boxes[..., velocity.stop :]), -1), boxes)
 
 
 def _static(objects: Tensor, frame: Tensor) -> Tensor:
@@ -177,6 +187,11 @@ def _lanes(lanes: Tensor, frame: Tensor) -> Tensor:
 def _future(future: Tensor, frame: Tensor) -> Tensor:
     heading = wrap_angle(future[..., FutureColumn.HEADING] - heading_angle(frame[..., COS_SIN]))
     return torch.cat((points_to_frame(future[..., XY], frame), heading.unsqueeze(-1)), -1)
+
+
+def _futures(futures: Tensor | None, frame: Tensor) -> Tensor | None:
+    """(B, N, T, 3), frame (B, 4)."""
+    return None if futures is None else _keep_padding(_future(futures, frame[:, None, None]), futures)
 
 
 def _keep_padding(moved: Tensor, rows: Tensor) -> Tensor:

@@ -67,9 +67,8 @@ def first_contact(plan: Tensor, context: RuleContext) -> Tensor:
 
 @torch.no_grad()
 def find_focus(
-    planner: DiffusionPlanner, samples: Samples, rule_samples: Samples, count: int, seed: int = 0,
-    within: float = WITHIN, batch: int = 64,
-) -> Focus:  # fmt: skip
+    planner: DiffusionPlanner, samples: Samples, count: int, seed: int = 0, within: float = WITHIN, batch: int = 64
+) -> Focus:
     """Plan `count` samples, drawn without repetition, and keep those with contact in the plan but not in the log."""
     rows = np.sort(np.random.default_rng([seed, 13]).permutation(len(samples))[:count])
     generator = torch.Generator().manual_seed(seed)
@@ -79,7 +78,7 @@ def find_focus(
             scene = samples.read(chosen)
             if scene.ego_agent_future is None:
                 raise BadInput("these samples have no futures to compare with")
-            context = RuleContext.from_scene(rule_samples.read(chosen), logged=True)
+            context = RuleContext.from_scene(scene, logged=True)
             future = scene.ego_agent_future
             logged = pose_frame(future)
             planned = first_contact(planner.plan(scene, generator).trajectory, context)

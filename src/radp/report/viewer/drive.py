@@ -15,7 +15,7 @@ from radp.geometry.frames import points_from_frame, pose_frame
 from radp.metrics.card import score_card
 from radp.metrics.drive import box_centers
 from radp.metrics.score import ScenarioScore, evaluate
-from radp.report.viewer.explain import Explanation, scene_tracks
+from radp.report.viewer.explain import Explanation, tracks_of_drive
 from radp.report.viewer.pack import MISSING, Grid, angles, pack, whole_numbers
 from radp.report.viewer.words import card_rows, harmless_rows
 from radp.scenario import Box, Ego
@@ -134,7 +134,9 @@ def _plans(rollout: Rollout, plans: np.ndarray, grid: Grid) -> dict[str, Any]:
 
 def _forecasts(rollout: Rollout, predictions: np.ndarray, chosen: np.ndarray, grid: Grid) -> dict[str, Any]:
     """Forecasts (K, N, P, 2) with the position in `chosen` of the track that each is about (MISSING: nobody)."""
-    tracks = scene_tracks(rollout, len(predictions))[:, : predictions.shape[1]]
+    tracks = rollout.predicted_tracks
+    if tracks is None:  # then they are about the nearest
+        tracks = tracks_of_drive(rollout, len(predictions))[:, : predictions.shape[1]]
     places = np.full(len(rollout.agents) + 1, MISSING, dtype=np.int16)
     places[chosen] = np.arange(len(chosen))
     about = np.full(predictions.shape[:2], MISSING, dtype=np.int16)

@@ -10,13 +10,11 @@ import torch
 
 from radp.attribution import attribute
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import RULE_SCENES
 from radp.road.route import correct_route
 from radp.rules import default_rules, registered_rules
-from radp.scenario import Ego, Tracks
-from radp.scene.agents import NOBODY, nearest_objects, thin_out
-from radp.scene.builder import Moment, ego_state, empty_arrays, fill, to_scene
-from radp.scene.scene import Scene
+from radp.scenario import Ego
+from radp.scene.builder import RULES_ALONE, Moment, ego_state, empty_arrays, fill, to_scene
+from radp.scene.scene import RuleView, Scene
 from radp.sim.observation import HISTORY
 from radp.sim.rollout import Rollout
 
@@ -57,7 +55,7 @@ def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> E
 
     None without plans.
     """
-    pressure, share = rollout.exact_pressures, rollout.agent_shares
+    pressure, share, tracks = rollout.exact_pressures, rollout.agent_shares, rollout.share_tracks
     if pressure is None:
         pressure = rollout.pressures
     names = rollout.rules
@@ -71,35 +69,17 @@ def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> E
         )  # everybody else keeps their velocity
         if pressure is None:
             names, pressure = why.rules, why.pressure.numpy()
-        share = why.agent_share.numpy()
-    tracks = scene_tracks(rollout, len(share))
+        share, tracks = why.agent_share.numpy(), None if why.tracks is None else why.tracks.numpy()
+    if tracks is None:
+        tracks = tracks_of_drive(rollout, len(share))
     return Explanation(names, pressure, _by_track(share, tracks, len(rollout.agents)))
 
 
-def scene_tracks(rollout: Rollout, samples: int) -> np.ndarray:
-    """(samples, N) the track that each object of a scene is, in the order of scenes; -1 where there is none."""
-    agents, static = RULE_SCENES.agents, RULE_SCENES.static_objects
-    out = np.full((samples, agents + static), NOBODY, dtype=np.int64)
-    for s in range(samples):
-        moving, standing = _objects_at(rollout.agents, s, rollout.ego[s, : Ego.HEADING + 1])
-        out[s, : len(moving)], out[s, agents : agents + len(standing)] = moving, standing[:static]
-    return out
-
-
-def track_of(tracks: Tracks, frame: int, ego: np.ndarray, thing: int) -> int:
-    """The track that object `thing` of the scene is, seen by `ego` (11,) at a frame of the tracks; -1 if none."""
-    objects, row = _objects_at(tracks, frame, ego[: Ego.HEADING + 1]), thing
-    if thing >= RULE_SCENES.agents:
-        objects, row = objects[::-1], thing - RULE_SCENES.agents
-    return int(objects[0][row]) if 0 <= row < len(objects[0]) else NOBODY
-
-
-def _objects_at(tracks: Tracks, frame: int, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tracks of road users and of standing objects, in the order of scenes."""
-    states, valid = (np.ascontiguousarray(a[:, frame]) for a in (tracks.state, tracks.valid))
-    moving = nearest_objects(states, valid, tracks.type, False, NOBODY, pose)
-    standing = nearest_objects(states, valid, tracks.type, True, NOBODY, pose)
-    return thin_out(moving, tracks.type, RULE_SCENES.agents, RULE_SCENES.walkers), standing
+def tracks_of_drive(rollout: Rollout, samples: int) -> np.ndarray:
+    """(samples, N) the track that each object of the scenes is, -1: nobody; for drives that do not say so."""
+    view = RuleView.of(scenes_of_drive(rollout, samples))
+    assert view.object_tracks is not None  # scenes that were built know
+    return view.object_tracks.numpy()
 
 
 def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:
@@ -121,7 +101,7 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
     states = np.concatenate((scenario.tracks.state[same, past], rollout.agents.state), 1).swapaxes(0, 1)
     valid = np.concatenate((scenario.tracks.valid[same, past], rollout.agents.valid), 1).T
     ego = np.concatenate((scenario.ego[past], rollout.ego))
-    arrays = empty_arrays(samples, RULE_SCENES)
+    arrays = empty_arrays(samples, RULES_ALONE)
     for s in range(samples):
         now = known + s
         window, pose = slice(max(0, now + 1 - HISTORY), now + 1), np.ascontiguousarray(ego[now, : Ego.HEADING + 1])
@@ -136,6 +116,6 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
             light_states=scenario.lights.state[start + s],
             route=correct_route(scenario.map, scenario.route, pose),
         )
-        fill(arrays, s, moment, RULE_SCENES)
+        fill(arrays, s, moment, RULES_ALONE)
         arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])
     return to_scene(arrays)

@@ -12,9 +12,10 @@ import numpy as np
 def digests(record: Any, prefix: str = "") -> dict[str, str]:
     """Dotted name of each field that is no record itself -> 8 hex digits of its type, shape and bytes."""
     found: dict[str, str] = {}
-    for field in fields(record):
-        name, value = prefix + field.name, getattr(record, field.name)
-        found |= digests(value, f"{name}.") if is_dataclass(value) else {name: digest(value)}
+    names = [field.name for field in fields(record)] if is_dataclass(record) else record._fields  # or a named tuple
+    for name in names:
+        value = getattr(record, name)
+        found |= digests(value, f"{prefix}{name}.") if is_dataclass(value) else {prefix + name: digest(value)}
     return found
 
 

@@ -105,7 +105,7 @@ def test_a_cache(old: Path, known: dict[str, Any]) -> None:
     assert digest(pressure) == known["cache"]["told"]
     logs, model = LogSamples.open(old / "log-samples"), load_learned(old / "aligned").model
     with pytest.raises(BadInput, match="was begun by an earlier radp: it can be read, but not taken up again"):
-        write_cache(old / "cache", model, logs, logs, Calibration.load(old / "aligned"), np.array([2, 0, 1]), 5)
+        write_cache(old / "cache", model, logs, Calibration.load(old / "aligned"), np.array([2, 0, 1]), 5)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -29,7 +29,8 @@ from radp.road.places import lane_fit
 from radp.scenario import PACIFICA, Box, Ego, ObjectType, Scenario
 from radp.scenario.egos import choose_egos
 from radp.scenario.store import ScenarioStore
-from radp.sources.convert import Options, convert, load_source
+from radp.sources.convert import convert, load_source
+from radp.sources.settings import LogChoice
 
 matplotlib.use("Agg")
 CONVERSIONS = {  # store -> source, folder of raw logs, who drives
@@ -118,7 +119,7 @@ def make_store(raw: Path, work: Path, name: str, workers: int) -> Path:
     """Convert one source; a store that has its card is finished."""
     source, folder, ego = CONVERSIONS[name]
     if not (work / name / "card.json").exists():
-        options = Options(data=(raw / folder).resolve(), ego=ego)
+        options = LogChoice(data=(raw / folder).resolve(), ego=ego)
         convert(load_source(source), options, work / name, workers, partial(choose_egos, ego=ego))
     return work / name
 

@@ -13,7 +13,8 @@ from radp.attribution.cache import Cache, write_cache
 from radp.attribution.calibration import Calibration
 from radp.planners.diffusion import scene_config
 from radp.rules import default_rules
-from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.scene.log_samples import LogSamples, write_log_samples
+from radp.scene.settings import SampleChoice
 from radp.sources.synthetic import make_scenario
 from tests.planners.test_learned import SMALL, awake
 

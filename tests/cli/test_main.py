@@ -7,6 +7,7 @@ from typing import get_type_hints
 
 import pytest
 from docstring_parser import parse_from_object
+from tyro.conf import Suppress
 
 from radp.cli import main as cli
 from radp.cli.main import VERBS, BadInput, main, summary_of
@@ -68,10 +69,12 @@ def descriptions(kind: type) -> Iterator[str]:
     """What stands below every field, inherited ones and those of groups too; a field without a word is a KeyError."""
     found = [param for base in reversed(kind.__mro__[:-1]) for param in parse_from_object(base).params]
     described = {param.arg_name: param.description for param in found}
-    hints = get_type_hints(kind)
+    hints, plain = get_type_hints(kind, include_extras=True), get_type_hints(kind)
     for field in fields(kind):
-        group = hints[field.name]
-        yield from descriptions(group) if is_dataclass(group) else [described[field.name]]
+        if is_dataclass(plain[field.name]):
+            yield from descriptions(plain[field.name])
+        elif Suppress not in getattr(hints[field.name], "__metadata__", ()):
+            yield described[field.name]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -10,6 +10,7 @@ from radp.evaluation.made_splits import RECIPES, Recipe, digest, make_split
 from radp.runs.errors import BadInput
 from radp.scenario.splits import MADE, made_split, open_split
 from radp.scenario.store import ScenarioWriter
+from radp.sources.settings import SumoSplit
 
 PLACES = (0, 1, 60, 61, 130, 131)
 
@@ -19,8 +20,8 @@ def recipes(tmp_path, monkeypatch):
     """Recipes whose generator copies packaged scenarios; returns how often it was called."""
     calls: list[str] = []
 
-    def generate(split: str, seed: int, networks: int, per_kind: int, scenarios: None, workers: int, out: Path) -> None:
-        calls.append(split)
+    def generate(wanted: SumoSplit, out: Path, workers: int) -> None:
+        calls.append(wanted.split)
         packaged = open_split("sumo14-val")
         with ScenarioWriter(out) as writer:
             for place in PLACES:

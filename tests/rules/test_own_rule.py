@@ -23,7 +23,8 @@ from radp.report.viewer import write_site
 from radp.rules import Rule, RuleContext, default_rules, registered_rules, rule_costs
 from radp.rules.rule import unregister_rule
 from radp.scenario.neutral_json import save_json, scenario_to_json
-from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.scene.log_samples import LogSamples, write_log_samples
+from radp.scene.settings import SampleChoice
 from radp.training.align import AlignTask
 from radp.training.settings import AlignConfig
 from tests.planners.test_learned import SMALL, awake, short_scenario

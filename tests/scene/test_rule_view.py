@@ -13,10 +13,11 @@ from radp.planners.diffusion import scene_config
 from radp.rules import RuleContext
 from radp.scenario import ObjectType, Scenario
 from radp.scene.builder import RULE_SCENES, RULES_ALONE, SceneConfig, build_scenes, scenes_from_log
-from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.scene.log_samples import LogSamples, write_log_samples
 from radp.scene.npz import read_npz, write_npz
 from radp.scene.samples import SampleStore, SampleWriter
 from radp.scene.scene import ObjectColumn, RuleView, Scene, present
+from radp.scene.settings import SampleChoice
 from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from radp.training.augmentation import Draws, augment

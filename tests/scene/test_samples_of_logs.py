@@ -15,8 +15,10 @@ from radp.scenario import Scenario
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.scene.builder import SceneConfig, scenes_from_log
-from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
+from radp.scene.log_samples import LogSamples, write_log_samples
 from radp.scene.scene import Scene
+from radp.scene.settings import SampleChoice
+from radp.sim.observation import HISTORY
 from radp.sources.synthetic import make_scenario
 from radp.storage.errors import StoreError
 
@@ -163,3 +165,7 @@ def test_a_log_too_short_for_samples(tmp_path):
     short = make_scenario(0, agents=3, frames=60)
     samples = write_log_samples(tmp_path / "s", [short], CHOICE)
     assert len(samples) == 0 and list(samples.iter_batches(4)) == []
+
+
+def test_an_ego_has_the_past_that_a_scene_shows() -> None:
+    assert SampleChoice().history == HISTORY - 1

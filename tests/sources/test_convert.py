@@ -16,7 +16,8 @@ from radp.runs.ledger import Ledger
 from radp.scenario import Scenario
 from radp.scenario.store import ScenarioStore
 from radp.sources import convert as machinery
-from radp.sources.convert import FileItem, Options, Refused, SourceError, convert, load_source
+from radp.sources.convert import FileItem, Refused, SourceError, convert, load_source
+from radp.sources.settings import LogChoice
 from tests.small_scenarios import small_scenario
 
 
@@ -27,7 +28,7 @@ class Made:
     name: str = "made"
     dies_at: int = -1
 
-    def items(self, options: Options) -> list[FileItem]:
+    def items(self, options: LogChoice) -> list[FileItem]:
         return [FileItem(f"log{i}", Path(str(i))) for i in range(8)]
 
     def scenarios(self, item: FileItem) -> Iterator[Scenario | Refused]:
@@ -53,7 +54,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_fails_is_on_record_and_the_rest_goes_on(tmp_path: Path) -> None:
-    card = convert(Made(), Options(data=tmp_path), tmp_path / "out")
+    card = convert(Made(), LogChoice(data=tmp_path), tmp_path / "out")
     tokens = ScenarioStore.open(tmp_path / "out").tokens()
     assert tokens == [f"{i}-{p}" for i in range(8) for p in range(3) if i != 3 and not (i == 5 and p < 2)]
     failures = Ledger(tmp_path / "out" / "ledger.jsonl").failures()
@@ -64,20 +65,20 @@ def test_what_fails_is_on_record_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_store_does_not_depend_on_workers(tmp_path: Path) -> None:
-    convert(Made(), Options(data=tmp_path), tmp_path / "one")
-    convert(Made(), Options(data=tmp_path), tmp_path / "two", workers=2)
+    convert(Made(), LogChoice(data=tmp_path), tmp_path / "one")
+    convert(Made(), LogChoice(data=tmp_path), tmp_path / "two", workers=2)
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
 def _convert_and_die(out: Path, dies_at: int) -> None:
     machinery.ROWS_PER_SHARD = 4
-    convert(Made(dies_at=dies_at), Options(data=out), out)
+    convert(Made(dies_at=dies_at), LogChoice(data=out), out)
 
 
 @pytest.mark.parametrize("dies_at", (1, 4, 7))
 def test_a_killed_conversion_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int) -> None:
     monkeypatch.setattr(machinery, "ROWS_PER_SHARD", 4)
-    convert(Made(), Options(data=tmp_path / "cut"), tmp_path / "whole")
+    convert(Made(), LogChoice(data=tmp_path / "cut"), tmp_path / "whole")
     process = multiprocessing.get_context("spawn").Process(target=_convert_and_die, args=(tmp_path / "cut", dies_at))
     process.start()
     process.join()
@@ -86,7 +87,7 @@ def test_a_killed_conversion_is_taken_up(tmp_path: Path, monkeypatch: pytest.Mon
     asked = []
     source = Made()
     monkeypatch.setattr(Made, "scenarios", _counted(Made.scenarios, asked))
-    convert(source, Options(data=tmp_path / "cut"), tmp_path / "cut")
+    convert(source, LogChoice(data=tmp_path / "cut"), tmp_path / "cut")
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
     assert before < len(ScenarioStore.open(tmp_path / "cut")) and len(asked) <= 8 - before // 3
 
@@ -102,17 +103,17 @@ def _counted(function, asked):
 def test_a_finished_conversion_does_nothing_again_but_retry_what_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    card = convert(Made(), Options(data=tmp_path), tmp_path / "out")
+    card = convert(Made(), LogChoice(data=tmp_path), tmp_path / "out")
     before, asked = files(tmp_path / "out"), []
     monkeypatch.setattr(Made, "scenarios", _counted(Made.scenarios, asked))
-    assert convert(Made(), Options(data=tmp_path), tmp_path / "out") == card
+    assert convert(Made(), LogChoice(data=tmp_path), tmp_path / "out") == card
     assert asked == ["log3"] and files(tmp_path / "out") == before
 
 
 def test_another_conversion_is_refused(tmp_path: Path) -> None:
-    convert(Made(), Options(data=tmp_path), tmp_path / "out")
+    convert(Made(), LogChoice(data=tmp_path), tmp_path / "out")
     with pytest.raises(BadInput, match="ego is 'sdc' there and 'all' now"):
-        convert(Made(), Options(data=tmp_path, ego="all"), tmp_path / "out")
+        convert(Made(), LogChoice(data=tmp_path, ego="all"), tmp_path / "out")
 
 
 def test_an_unknown_source_is_one_sentence() -> None:

@@ -13,11 +13,13 @@ from radp.scenario import Ego
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.scene.builder import scenes_from_log
-from radp.scene.log_samples import SampleChoice, write_log_samples
+from radp.scene.log_samples import write_log_samples
 from radp.scene.scene import EgoColumn
+from radp.scene.settings import SampleChoice
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.simulate import simulate
-from radp.sources.driven import Demonstrations, collision_samples, demonstrate, takeover_samples
+from radp.sources.driven import collision_samples, demonstrate, takeover_samples
+from radp.sources.settings import Demonstrations
 
 CHOICE = Demonstrations(scenarios="sumo14-val", planner="idm", after="constant_velocity")
 

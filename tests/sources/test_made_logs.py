@@ -15,8 +15,9 @@ import pytest
 from radp.scenario import Ego, LightState
 from radp.scenario.egos import choose_egos
 from radp.scenario.store import ScenarioStore
-from radp.sources.convert import Options, SourceError, convert, load_source
+from radp.sources.convert import SourceError, convert, load_source
 from radp.sources.scenarionet.unpickle import load_plain
+from radp.sources.settings import LogChoice
 from radp.sources.waymo.gpudrive import read_recording
 from tests.sources.made_logs import scenarionet, waymo_json
 
@@ -86,7 +87,7 @@ def test_every_vehicle_with_a_full_track_may_be_the_ego(waymo: Path) -> None:
 
 def test_scenarionet_knows_links_limits_and_lights(tmp_path: Path) -> None:
     (tmp_path / "made.pkl").write_bytes(pickle.dumps(scenarionet()))
-    (log,) = load_source("scenarionet").scenarios(load_source("scenarionet").items(Options(data=tmp_path))[0])
+    (log,) = load_source("scenarionet").scenarios(load_source("scenarionet").items(LogChoice(data=tmp_path))[0])
     (scenario,) = choose_egos(log)
     road = scenario.map
     assert road.speed_limit[road.lane_index["1"]] == pytest.approx(25 * 0.44704)
@@ -152,7 +153,7 @@ def test_hostile_files_cost_only_themselves(tmp_path: Path, waymo: Path) -> None
         (logs / f"{name}.json").write_bytes(content)
     (logs / "good.json").write_bytes(waymo.read_bytes())
     card = convert(
-        load_source("waymo-json"), Options(data=logs), tmp_path / "out", finish=partial(choose_egos, ego="sdc")
+        load_source("waymo-json"), LogChoice(data=logs), tmp_path / "out", finish=partial(choose_egos, ego="sdc")
     )
     assert ScenarioStore.open(tmp_path / "out").tokens() == ["made"]
     assert set(card["failed"]) == {f"{name}.json" for name in bad}
@@ -176,7 +177,7 @@ def test_one_lane_without_geometry_costs_only_itself(tmp_path: Path) -> None:
 def test_broken_xml_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.xml").write_bytes(content)
     with pytest.raises(SourceError, match=r"^x\.xml: "):
-        list(load_source("commonroad").scenarios(load_source("commonroad").items(Options(data=tmp_path))[0]))
+        list(load_source("commonroad").scenarios(load_source("commonroad").items(LogChoice(data=tmp_path))[0]))
 
 
 @pytest.mark.parametrize("content", (b"", b"PAR1PAR1", b"ARROW1\0\0"))
@@ -186,7 +187,7 @@ def test_broken_tables_are_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "log" / "annotations.feather").write_bytes(content)
     (tmp_path / "scenario_x.parquet").write_bytes(content)
     source = load_source("argoverse")
-    items = source.items(Options(data=tmp_path))
+    items = source.items(LogChoice(data=tmp_path))
     assert [item.name for item in items] == ["log", "scenario_x.parquet"]
     for item in items:
         with pytest.raises(SourceError, match="cannot be read"):

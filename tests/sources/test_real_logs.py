@@ -16,7 +16,8 @@ import pytest
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.scenario.egos import choose_egos
-from radp.sources.convert import Options, Refused, load_source
+from radp.sources.convert import Refused, load_source
+from radp.sources.settings import LogChoice
 from tests.shared_data import SHARED, shared_params
 
 pytestmark = pytest.mark.realdata
@@ -33,7 +34,10 @@ def module(path: Path) -> ModuleType:
 def scenarios_of(source: str, data: Path, ego: str = "sdc") -> list[Scenario]:
     reader = load_source(source)
     return [
-        s for item in reader.items(Options(data=data)) for log in reader.scenarios(item) for s in choose_egos(log, ego)
+        s
+        for item in reader.items(LogChoice(data=data))
+        for log in reader.scenarios(item)
+        for s in choose_egos(log, ego)
     ]
 
 
@@ -118,7 +122,7 @@ def test_commonroad(path: Path) -> None:
 @pytest.mark.parametrize("path", shared_params("data/womd_proto/*.tfrecord*"))
 def test_waymo_proto(path: Path) -> None:
     source = load_source("waymo-proto")
-    for log in source.scenarios(source.items(Options(data=path))[0]):
+    for log in source.scenarios(source.items(LogChoice(data=path))[0]):
         if isinstance(log, Refused):
             assert "no Scenario message" in log.reason and "example" in path.name
         else:

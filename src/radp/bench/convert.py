@@ -8,7 +8,8 @@ from typing import Any
 
 from radp.runs.errors import BadInput
 from radp.runs.timing import alternate, load_average
-from radp.sources.convert import Item, Options, Source, as_it_is, convert_item, load_source
+from radp.sources.convert import Item, Source, as_it_is, convert_item, load_source
+from radp.sources.settings import LogChoice
 
 
 def bench_convert(db: Path | None = None, maps: Path | None = None, repeats: int = 25) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def bench_convert(db: Path | None = None, maps: Path | None = None, repeats: int
     if db is None or maps is None:
         raise BadInput("radp bench convert needs --db and --maps, as radp data convert does")
     source, logs = load_source("nuplan"), {}
-    for item in source.items(Options(db=db, maps=maps)):
+    for item in source.items(LogChoice(db=db, maps=maps)):
         found = convert_item(source, as_it_is, item)
         if not found.rows.scenarios:
             continue

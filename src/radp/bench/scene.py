@@ -14,10 +14,11 @@ import torch
 
 from radp.scenario import Scenario
 from radp.scene.builder import PUBLISHED, SceneConfig, build_scenes
-from radp.scene.log_samples import SampleChoice, write_log_samples
+from radp.scene.log_samples import write_log_samples
 from radp.scene.npz import write_npz
 from radp.scene.samples import Samples, SampleStore, SampleWriter, iter_batches
 from radp.scene.scene import TRAILING_SHAPES, Scene
+from radp.scene.settings import SampleChoice
 from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 

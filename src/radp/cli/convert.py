@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from radp.sources.settings import LogChoice
 
 
 @dataclass(frozen=True)
@@ -25,32 +27,18 @@ class DataConvert:
     """nuplan, waymo-json, waymo-proto, scenarionet, argoverse or commonroad."""
     out: Path
     """Folder for the store."""
-    data: Path | None = None
-    """A log, or a folder that is searched for logs."""
-    ego: str = "sdc"
-    """Who drives: sdc (the recording car), all (every vehicle with a full track), or the id of a track."""
-    db: Path | None = None
-    """nuPlan: folder of the .db files."""
-    maps: Path | None = None
-    """nuPlan: folder of the maps."""
-    filter: Path | None = None
-    """nuPlan: YAML file of a scenario filter."""
-    limit: int | None = None
-    """Convert at most so many logs."""
     workers: int = 1
     """Number of processes."""
     json: bool = False
     """Print the card as one JSON object."""
+    logs: LogChoice = field(default_factory=LogChoice)
 
     def __call__(self) -> int:
         from radp.scenario.egos import choose_egos
-        from radp.sources.convert import Options, load_source
-        from radp.sources.convert import convert as convert_all
+        from radp.sources.convert import convert, load_source
 
-        options = Options(self.data, self.ego, self.db, self.maps, self.filter, self.limit)
-        card = convert_all(
-            load_source(self.source), options, self.out, self.workers, partial(choose_egos, ego=self.ego)
-        )
+        finish = partial(choose_egos, ego=self.logs.ego)
+        card = convert(load_source(self.source), self.logs, self.out, self.workers, finish)
         if self.json:
             print(json.dumps(card, indent=1))
         else:

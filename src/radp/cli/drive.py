@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from radp.sources.settings import Demonstrations
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class DataDrive:
     """Drive scenarios and keep what was executed as new logs, if it went well.
 
@@ -20,33 +22,15 @@ class DataDrive:
         radp data drive --scenarios runs/train --after runs/base/model --run runs/own --out runs/taken-over
     """
 
-    scenarios: str
-    """Packaged split, store folder, or neutral JSON."""
     out: Path
     """Folder of the new store; the same command goes on where it was stopped."""
-    planner: str = "pdm_careful"
-    """Whose driving is the demonstration."""
-    after: str = ""
-    """Planner that drives first; nobody by default."""
-    run: Path | None = None
-    """Finished run of that planner on the same scenarios with the same seed: where it collided."""
-    takeovers: int = 1
-    """Takeovers of each scenario, at different moments."""
-    min_score: float = 0.8
-    """Least score of the demonstrated part; a failed gate is never kept."""
-    agents: str = "reactive"
-    """reactive or nonreactive."""
-    seed: int = 0
-    """Decides moments and noise."""
-    limit: int | None = None
-    """Take the first scenarios only."""
     workers: int = 2
     """Processes."""
+    choice: Demonstrations
 
     def __call__(self) -> int:
-        from radp.sources.driven import Demonstrations, demonstrate
+        from radp.sources.driven import demonstrate
 
-        chosen = {name: value for name, value in vars(self).items() if name not in ("out", "workers")}
-        card = demonstrate(Demonstrations(**chosen), self.out, self.workers)
+        card = demonstrate(self.choice, self.out, self.workers)
         print(f"{self.out}: {card['scenarios']} driven logs kept, {len(card['failed'])} refused")
         return 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+
+from radp.sources.settings import SumoSplit
 
 
 @dataclass(frozen=True)
@@ -18,28 +20,19 @@ class DataMakeSumo:
 
     out: Path
     """New folder for the store."""
-    split: str = "train"
-    """Name of the split; splits of different names never share a network."""
-    networks: int = 60
-    """Number of road networks."""
-    scenarios: int | None = None
-    """Number of scenarios in all (3000 when neither this nor per-kind is given)."""
-    per_kind: int | None = None
-    """Number of scenarios of each of the 14 kinds."""
-    seed: int = 0
-    """Seed of everything."""
     workers: int = 2
     """Number of processes."""
     json: bool = False
     """Print the card as one JSON object."""
+    wanted: SumoSplit = field(default_factory=SumoSplit)
 
     def __call__(self) -> int:
         from radp.runs.errors import BadInput
         from radp.sources.sumo.make import generate
 
-        scenarios = 3000 if self.scenarios is None and self.per_kind is None else self.scenarios
+        some = self.wanted.scenarios is not None or self.wanted.per_kind is not None
         try:
-            card = generate(self.split, self.seed, self.networks, self.per_kind, scenarios, self.workers, self.out)
+            card = generate(self.wanted if some else replace(self.wanted, scenarios=3000), self.out, self.workers)
         except ImportError as error:
             raise BadInput(str(error)) from None
         if self.json:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from radp.scene.settings import SampleChoice
 
 
 @dataclass(frozen=True)
@@ -20,23 +22,19 @@ class DataSamples:
     """Packaged split, store folder, or neutral JSON."""
     out: Path
     """Folder to write; the same command goes on where it was stopped."""
-    stride: int = 10
-    """Frames (0.1 s) between two samples of one ego."""
-    other_egos: int = 8
-    """Vehicles taken as the ego beside the logged one, at most."""
     workers: int = 2
     """Processes."""
     allow_missing: bool = False
     """Take what can be read of a store that is incomplete."""
+    choice: SampleChoice = field(default_factory=lambda: SampleChoice(other_egos=8))
 
     def __call__(self) -> int:
         from radp.cli.data import say_missing
         from radp.scenario.splits import open_split
-        from radp.scene.log_samples import SampleChoice, write_log_samples
+        from radp.scene.log_samples import write_log_samples
 
-        choice = SampleChoice(stride=self.stride, other_egos=self.other_egos)
         split = open_split(self.scenarios, self.allow_missing)
         say_missing(split)
-        samples = write_log_samples(self.out, split, choice, self.workers)
+        samples = write_log_samples(self.out, split, self.choice, self.workers)
         print(f"{self.out}: {len(samples)} samples from {len(samples.notes)} logs")
         return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.scenario.splits import made_split
 from radp.scenario.store import ScenarioStore
+from radp.sources.settings import SumoSplit
 from radp.sources.sumo.make import generate
 from radp.storage.records import content_hash
 
@@ -72,13 +73,14 @@ def _recipe(name: str) -> Recipe:
 
 
 def _make(recipe: Recipe, work: Path, workers: int) -> None:
+    wanted = SumoSplit(split=recipe.split, seed=recipe.seed, networks=recipe.networks)
     if recipe.pool is None:
-        generate(recipe.split, recipe.seed, recipe.networks, recipe.per_kind, None, workers, work / "split")
+        generate(replace(wanted, per_kind=recipe.per_kind), work / "split", workers)
         return
     pool = work / "pool"
     if not (pool / "card.json").exists():
         shutil.rmtree(pool, ignore_errors=True)
-        generate(recipe.split, recipe.seed, recipe.networks, recipe.pool, None, workers, pool)
+        generate(replace(wanted, per_kind=recipe.pool), pool, workers)
     job = Simulation(planner="pdm_closed", scenarios=str(pool), agents="nonreactive")
     run = run_simulation(job, work / "drives", workers=workers)
     summarise_run(run)

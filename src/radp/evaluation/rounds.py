@@ -27,8 +27,10 @@ from radp.evaluation.settings import Rounds, Simulation
 from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
 from radp.scenario.splits import open_split
-from radp.scene.log_samples import SampleChoice, write_log_samples
-from radp.sources.driven import Demonstrations, demonstrate
+from radp.scene.log_samples import write_log_samples
+from radp.scene.settings import SampleChoice
+from radp.sources.driven import demonstrate
+from radp.sources.settings import Demonstrations
 
 COLLISION = "no_ego_at_fault_collisions"
 Train = Callable[[str, Sequence[Path], Path], Path]  # model to start from, its new samples, run folder -> model folder

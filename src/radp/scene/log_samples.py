@@ -40,6 +40,7 @@ from radp.scene.builder import (
 )
 from radp.scene.samples import iter_batches
 from radp.scene.scene import EgoColumn, Scene
+from radp.scene.settings import SampleChoice
 from radp.sim.observation import HISTORY
 from radp.storage.arrays import map_arrays
 from radp.storage.keyed import RecordFolder
@@ -50,17 +51,6 @@ LOGS = Manifest("manifest.json", "radp-log-samples", 1, "store of log samples")
 LOG_FIELDS = ("states", "valid", "types", "sizes", "light_lanes", "light_states")
 SAMPLE_FIELDS = ("log", "frame", "first", "last", "ego", "pose", "ego_current_state", "ego_agent_future",
                  "route", "route_offsets")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class SampleChoice:
-    """Which moments of a log become samples."""
-
-    stride: int = 10  # frames between samples of one ego
-    history: int = HISTORY - 1  # frames of its past that an ego must have
-    other_egos: int = 1_000  # most vehicles beside the logged ego, spread evenly over the possible ones
-    reach: float = 60.0  # m from the logged ego within which they are taken: a log shows what was around that one
-    logs_per_shard: int = 64
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +27,7 @@ from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.recording import Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
+from radp.sources.settings import LogChoice
 from radp.storage.shelf import Shelf
 
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
@@ -44,23 +45,6 @@ REBUILT, UNKNOWN = "rebuilt", "unknown"  # tags of a scenario: comma-separated w
 
 class SourceError(BadInput):
     """A log that cannot be used; the message is one sentence that names the file and the field."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line says; a source reads what concerns it and refuses what it cannot do without."""
-
-    data: Path | None = None  # a log, or a folder that is searched for logs
-    ego: str = "sdc"  # sdc, all, or the id of a recorded vehicle
-    db: Path | None = None
-    maps: Path | None = None
-    filter: Path | None = None
-    limit: int | None = None  # at most so many items
-
-    def settings(self) -> dict[str, Any]:
-        """What decides the result, for config.json."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
 class Item(Protocol):
@@ -98,7 +82,7 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
-    def items(self, options: Options) -> Sequence[Item]: ...
+    def items(self, options: LogChoice) -> Sequence[Item]: ...
     def scenarios(self, item: Any) -> Iterator[Scenario | Recording | Refused]: ...
 
 
@@ -127,19 +111,19 @@ class Converted:
     refused: tuple[Refused, ...]
 
 
-def convert(source: Source, options: Options, out: Path, workers: int = 1, finish: Finish = as_it_is) -> dict[str, Any]:
+def convert(source: Source, logs: LogChoice, out: Path, workers: int = 1, finish: Finish = as_it_is) -> dict[str, Any]:
     """Convert all items of a source into the store `out`; returns the card. The same command takes up a killed run.
 
     `finish` (an importable function or a partial of one) has the last word on each scenario: it may change, multiply or
     drop it.
     """
-    items = list(source.items(options))[: options.limit]
+    items = list(source.items(logs))[: logs.limit]
     if not items:
-        raise BadInput(f"{options.data or options.db} holds no logs that the source {source.name} can read")
+        raise BadInput(f"{logs.data or logs.db} holds no logs that the source {source.name} can read")
     names = [item.name for item in items]
     if len(set(names)) < len(names):
         raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")
-    run = RunFolder.create(out, "data convert", {"source": source.name, **options.settings()}, execution={})
+    run = RunFolder.create(out, "data convert", logs, facts={"source": source.name})
     with ScenarioWriter(out, ROWS_PER_SHARD, ZSTD_LEVEL) as writer:
         conversion = Conversion(run, writer)
         left = [item for item in items if not conversion.is_done(item)]

@@ -25,29 +25,15 @@ from radp.scenario.splits import Split, open_split
 from radp.scene.builder import FUTURE
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.planner import Planner
-from radp.sim.settings import Agents, DriveOptions
+from radp.sim.settings import DriveOptions
 from radp.sim.simulate import drive_batch
-from radp.sources.convert import Options as Conversion
 from radp.sources.convert import Refused, convert
+from radp.sources.settings import Demonstrations
 
 AT_ONCE = 16  # scenarios of one piece of work
 EARLIEST = 10  # samples that the first driver has at least
 BEFORE_COLLISION = (10, 30)  # samples before a collision at which somebody takes over
 CARDS = "cards.jsonl"
-
-
-@dataclass(frozen=True)
-class Demonstrations(Conversion):
-    """Who drives what, and which drives are kept."""
-
-    scenarios: str = ""
-    planner: str = "pdm_closed"  # whose driving is the demonstration
-    after: str = ""  # the planner that drives first; empty: nobody
-    run: Path | None = None  # of `after` on the same scenarios: where it collided
-    agents: Agents = "reactive"
-    seed: int = 0
-    min_score: float = 0.8  # of the demonstrated part
-    takeovers: int = 1  # of each scenario
 
 
 @dataclass(frozen=True)

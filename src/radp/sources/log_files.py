@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from radp.runs.errors import BadInput
-from radp.sources.convert import FileItem, Options, SourceError
+from radp.sources.convert import FileItem, SourceError
+from radp.sources.settings import LogChoice
 
 MOST_BYTES = 2 << 30  # of a decompressed log; more is not a log of one scenario
 
 
 def find_logs(
-    options: Options, suffixes: Sequence[str], keep: Callable[[Path], bool] = lambda _: True
+    options: LogChoice, suffixes: Sequence[str], keep: Callable[[Path], bool] = lambda _: True
 ) -> list[FileItem]:
     """Items for the file `data`, or for all files under the folder `data` whose names end in one of the suffixes.
 

@@ -16,11 +16,12 @@ from radp.scenario import NO_AREAS, Areas, LightState, RoadMap, Scenario
 from radp.scenario.neutral_json import load_json, map_from_json, scenario_from_json, tracks_from_json
 from radp.scenario.store import ScenarioStore
 from radp.sim.simulate import simulate
-from radp.sources.convert import Options, convert
+from radp.sources.convert import convert
 from radp.sources.nuplan.layers import find_map, read_layers
 from radp.sources.nuplan.log_db import LogDb
 from radp.sources.nuplan.road import city_road
 from radp.sources.nuplan.source import NUPLAN
+from radp.sources.settings import LogChoice
 from tests.metrics.test_golden import check_listing
 from tests.shared_data import NUPLAN_GOLDEN, shared_params
 from tests.sim.test_simulate_golden import AGENT_TOLERANCE, MODES, agent_gap, assert_same_ego
@@ -35,7 +36,7 @@ METRES = 1e-6
 
 @cache
 def converted(path: Path) -> Scenario:
-    (item,) = NUPLAN.items(Options(db=path.parent, maps=path.parent / "maps"))
+    (item,) = NUPLAN.items(LogChoice(db=path.parent, maps=path.parent / "maps"))
     (scenario,) = NUPLAN.scenarios(item)
     assert isinstance(scenario, Scenario)
     scenario.validate()
@@ -189,7 +190,7 @@ def test_driving_the_log(path: Path) -> None:
 
 
 def test_conversion_to_a_store(path: Path, tmp_path: Path) -> None:
-    options = Options(db=path.parent, maps=path.parent / "maps")
+    options = LogChoice(db=path.parent, maps=path.parent / "maps")
     card = convert(NUPLAN, options, tmp_path / "store")
     assert (card["scenarios"], card["failed"]) == (1, {})
     stored, read = ScenarioStore.open(tmp_path / "store")[0], converted(path)

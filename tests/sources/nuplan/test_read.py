@@ -13,12 +13,13 @@ from radp.cli.convert import DataConvert
 from radp.runs.errors import BadInput
 from radp.scenario import Ego, LightState, ObjectType, Scenario
 from radp.scenario.store import ScenarioStore
-from radp.sources.convert import Options, convert
+from radp.sources.convert import convert
 from radp.sources.nuplan.layers import find_map, key_of, read_layers
 from radp.sources.nuplan.log_db import UNTAGGED, LogDb, Pick, yaw_of
 from radp.sources.nuplan.road import city_road
 from radp.sources.nuplan.scenario import read_scenario
 from radp.sources.nuplan.source import NUPLAN
+from radp.sources.settings import LogChoice
 from tests.sources.nuplan.made_files import CITY, FRAMES, PERIOD_US, T0_US, X0, Y0, frame_token, make_log, make_map
 
 pytest.importorskip("pyogrio", reason='pip install "radp[nuplan]"')
@@ -35,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scenario(data: Path) -> Scenario:
-    (item,) = NUPLAN.items(Options(db=data / "db", maps=data / "maps"))
+    (item,) = NUPLAN.items(LogChoice(db=data / "db", maps=data / "maps"))
     first, second = NUPLAN.scenarios(item)
     assert isinstance(first, Scenario)
     assert isinstance(second, Scenario)
@@ -103,7 +104,7 @@ def test_road(scenario: Scenario, data: Path) -> None:
 
 
 def test_same_part_of_a_city_is_one_map(data: Path) -> None:
-    (item,) = NUPLAN.items(Options(db=data / "db", maps=data / "maps"))
+    (item,) = NUPLAN.items(LogChoice(db=data / "db", maps=data / "maps"))
     assert len({id(scenario.map) for scenario in NUPLAN.scenarios(item)}) == 1
 
 
@@ -134,7 +135,7 @@ def broken_folder(data: Path, folder: Path) -> Path:
 
 def test_broken_logs_cost_themselves_only(data: Path, tmp_path: Path) -> None:
     logs = broken_folder(data, tmp_path / "db")
-    card = convert(NUPLAN, Options(db=logs, maps=data / "maps"), tmp_path / "store")
+    card = convert(NUPLAN, LogChoice(db=logs, maps=data / "maps"), tmp_path / "store")
     assert ScenarioStore.open(tmp_path / "store").tokens() == [frame_token("good", f) for f in (1000, 1300)]
     failed = card["failed"]
     assert len(failed) == 3 + len(LOST), failed
@@ -161,7 +162,7 @@ def test_values_of_the_wrong_type(data: Path, tmp_path: Path) -> None:
         connection.close()
     wanted = tmp_path / "all.yaml"
     wanted.write_text(f"scenario_types: [{KIND}]\n")
-    card = convert(NUPLAN, Options(db=tmp_path / "db", maps=data / "maps", filter=wanted), tmp_path / "store")
+    card = convert(NUPLAN, LogChoice(db=tmp_path / "db", maps=data / "maps", filter=wanted), tmp_path / "store")
     reasons = {name: card["failed"].get(name) or card["failed"][frame_token(name, 1000)] for name in changes}
     assert "no blob" in reasons["text"]
     assert "no number" in reasons["word"]
@@ -182,7 +183,7 @@ def test_values_of_the_wrong_type(data: Path, tmp_path: Path) -> None:
 )
 def test_empty_geometry(data: Path, tmp_path: Path, layer: str, row: int, sentence: str | None) -> None:
     make_map(tmp_path / "maps", empty=(layer, row))
-    card = convert(NUPLAN, Options(db=data / "db", maps=tmp_path / "maps"), tmp_path / "store")
+    card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / "maps"), tmp_path / "store")
     assert card["scenarios"] == (2 if sentence is None else 0)
     assert set(card["failed"]) == (set() if sentence is None else {frame_token("good", f) for f in (1000, 1300)})
     assert all(sentence is not None and sentence in reason for reason in card["failed"].values())
@@ -196,11 +197,11 @@ def test_broken_maps(data: Path, tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         if content is not None:
             path.write_bytes(content)
-        card = convert(NUPLAN, Options(db=data / "db", maps=tmp_path / name), tmp_path / f"{name}-store")
+        card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / name), tmp_path / f"{name}-store")
         assert card["scenarios"] == 0
         sentences[name] = card["failed"][frame_token("good", 1000)]
     make_map(tmp_path / "layer", without="boundaries")
-    card = convert(NUPLAN, Options(db=data / "db", maps=tmp_path / "layer"), tmp_path / "layer-store")
+    card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / "layer"), tmp_path / "layer-store")
     assert "the layer boundaries is missing" in card["failed"][frame_token("good", 1000)]
     assert "holds no map of us-ma-boston" in sentences["none"]
     assert "map.gpkg" in sentences["cut"]
@@ -210,21 +211,22 @@ def test_broken_maps(data: Path, tmp_path: Path) -> None:
 def test_command(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted = tmp_path / "some14.yaml"
     wanted.write_text(f"scenario_types: [{KIND}]\nscenario_tokens: ['{frame_token('good', 1000)}', '{'0' * 16}']\n")
-    code = DataConvert("nuplan", tmp_path / "store", db=data / "db", maps=data / "maps", filter=wanted)()
+    logs = LogChoice(db=data / "db", maps=data / "maps", filter=wanted)
+    code = DataConvert("nuplan", tmp_path / "store", logs=logs)()
     assert code == 1
     said = capsys.readouterr().out
     assert "1 scenarios" in said
     assert "1 of its scenarios are in none of the 1 logs" in said
     wanted.write_text(f"scenario_types: [{KIND}]\n")
-    assert DataConvert("nuplan", tmp_path / "again", db=data / "db", maps=data / "maps", filter=wanted)() == 0
+    assert DataConvert("nuplan", tmp_path / "again", logs=logs)() == 0
     assert ScenarioStore.open(tmp_path / "again").kinds() == {KIND: 1}
 
 
 def test_what_must_be_given(data: Path, tmp_path: Path) -> None:
     for options, sentence in (
-        (Options(db=data / "db"), "nuplan needs --db"),
-        (Options(db=tmp_path / "no", maps=data / "maps"), "does not exist"),
-        (Options(db=data / "maps", maps=data / "maps"), "holds no .db files"),
+        (LogChoice(db=data / "db"), "nuplan needs --db"),
+        (LogChoice(db=tmp_path / "no", maps=data / "maps"), "does not exist"),
+        (LogChoice(db=data / "maps", maps=data / "maps"), "holds no .db files"),
     ):
         with pytest.raises(BadInput, match=sentence):
             NUPLAN.items(options)

@@ -11,6 +11,7 @@ pytest.importorskip("libsumo", reason="Eclipse SUMO is not installed")
 from radp.runs.errors import BadInput
 from radp.scenario import PACIFICA, Box, Ego, Scenario
 from radp.scenario.store import ScenarioStore
+from radp.sources.settings import SumoSplit
 from radp.sources.sumo.candidates import DRIVE, HISTORY
 from radp.sources.sumo.harvest import Order, harvest
 from radp.sources.sumo.kinds import KINDS
@@ -101,16 +102,16 @@ def test_the_same_order_gives_the_same_scenarios(scenarios: tuple[Scenario, ...]
 
 def test_wrong_wishes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="either"):
-        generate("test", 0, 1, per_kind=None, scenarios=None, out=tmp_path)
+        generate(SumoSplit(split="test", networks=1), tmp_path)
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(BadInput, match="already"):
-        generate("test", 0, 1, scenarios=4, out=tmp_path)
+        generate(SumoSplit(split="test", networks=1, scenarios=4), tmp_path)
 
 
 @pytest.mark.slow
 def test_a_split_is_the_same_whatever_the_workers(tmp_path: Path) -> None:
     for workers in (1, 2):
-        card = generate("test", 3, networks=3, scenarios=24, workers=workers, out=tmp_path / str(workers))
+        card = generate(SumoSplit(split="test", seed=3, networks=3, scenarios=24), tmp_path / str(workers), workers)
         assert not card.failed and card.scenarios == 24
     files = sorted(p.name for p in (tmp_path / "1").iterdir())
     assert files == sorted(p.name for p in (tmp_path / "2").iterdir())

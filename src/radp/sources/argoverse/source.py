@@ -20,10 +20,11 @@ from radp.scenario import DT_US, Box, ObjectType, Tracks
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.argoverse.categories import EGO_SIZE, EGO_TO_CENTER, FORECASTING, SENSOR
 from radp.sources.argoverse.road import read_road
-from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, reading
 from radp.sources.motion import at_center, differentiate
 from radp.sources.roads import BuiltRoad
+from radp.sources.settings import LogChoice
 
 POSES = "city_SE3_egovehicle.feather"
 EGO = "AV"
@@ -35,7 +36,7 @@ class Argoverse:
 
     name: str = "argoverse"
 
-    def items(self, options: Options) -> list[FileItem]:
+    def items(self, options: LogChoice) -> list[FileItem]:
         found = find_logs(options, (POSES, ".parquet"), lambda p: p.name == POSES or p.name.startswith("scenario_"))
         return [replace(item, name=item.name.removesuffix(f"/{POSES}")) for item in found]
 

@@ -17,10 +17,11 @@ import numpy as np
 from radp.scenario import DT, DT_US, Box, ObjectType, Tracks
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.commonroad.road import read_draft
-from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, read_bytes, reading
 from radp.sources.motion import at_rate
 from radp.sources.roads import build_road
+from radp.sources.settings import LogChoice
 
 TYPES = {
     **dict.fromkeys(("car", "truck", "bus", "priorityVehicle", "taxi", "train"), ObjectType.VEHICLE),
@@ -37,7 +38,7 @@ class CommonRoad:
 
     name: str = "commonroad"
 
-    def items(self, options: Options) -> list[FileItem]:
+    def items(self, options: LogChoice) -> list[FileItem]:
         return find_logs(options, (".xml", ".xml.gz", ".xml.xz"))
 
     def scenarios(self, item: FileItem) -> Iterator[Recording]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from radp.runs.errors import BadInput, require
 from radp.scenario import Scenario
-from radp.sources.convert import Options, Refused, SourceError
+from radp.sources.convert import Refused, SourceError
 from radp.sources.nuplan.filter import ScenarioFilter, read_filter
 from radp.sources.nuplan.log_db import LogDb, Pick
 from radp.sources.nuplan.scenario import read_scenario
 from radp.sources.nuplan.select import LogSelection, find_logs, select
+from radp.sources.settings import LogChoice
 
 DEFAULT_FILTER = ScenarioFilter(scenario_types=(
     "starting_left_turn", "starting_right_turn", "starting_straight_traffic_light_intersection_traversal",
@@ -38,7 +39,7 @@ class NuPlan:
 
     name = "nuplan"
 
-    def items(self, options: Options) -> list[LogItem]:
+    def items(self, options: LogChoice) -> list[LogItem]:
         db, maps = options.db or options.data, options.maps
         if db is None or maps is None:
             raise BadInput("nuplan needs --db (folder of the .db files) and --maps (folder of the maps)")

@@ -11,12 +11,13 @@ import numpy as np
 
 from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights, usual_start
-from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, reading
 from radp.sources.motion import MOST_COORDINATE, at_center
 from radp.sources.roads import BuiltRoad, build_road
 from radp.sources.scenarionet.road import read_draft
 from radp.sources.scenarionet.unpickle import load_plain
+from radp.sources.settings import LogChoice
 
 TYPES = {
     "VEHICLE": ObjectType.VEHICLE,
@@ -36,7 +37,7 @@ class ScenarioNet:
 
     name: str = "scenarionet"
 
-    def items(self, options: Options) -> list[FileItem]:
+    def items(self, options: LogChoice) -> list[FileItem]:
         return find_logs(options, (".pkl", ".pkl.gz", ".pkl.xz"), lambda path: not path.name.startswith("dataset_"))
 
     def scenarios(self, item: FileItem) -> Iterator[Recording]:

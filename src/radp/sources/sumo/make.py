@@ -15,6 +15,7 @@ from radp.runs.errors import BadInput
 from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.store import ScenarioWriter
+from radp.sources.settings import SumoSplit
 from radp.sources.sumo.card import Card, Tally
 from radp.sources.sumo.harvest import Harvest, Order, harvest
 from radp.sources.sumo.kinds import KINDS
@@ -27,31 +28,25 @@ SECONDS = (200.0, 600.0)  # shortest and longest run of a network
 SECONDS_PER_SCENARIO = 4.0
 
 
-def generate(
-    split: str,
-    seed: int,
-    networks: int,
-    per_kind: int | None = None,
-    scenarios: int | None = None,
-    workers: int = 1,
-    out: Path = Path("sumo14"),
-) -> Card:
-    """Make a split and write it to the store `out`; the same arguments make the same bytes, whatever the workers.
+def generate(wanted: SumoSplit, out: Path, workers: int = 1) -> Card:
+    """Make a split and write it to the store `out`; the same wish makes the same bytes, whatever the workers.
 
     per_kind: that many scenarios of each kind. scenarios: that many in all, balanced over kinds as the networks allow.
     Every network is a piece of its own, seeded by (seed, split, index): networks of different splits never coincide.
     """
-    if (per_kind is None) == (scenarios is None):
+    if (wanted.per_kind is None) == (wanted.scenarios is None):
         raise BadInput("give either per-kind or scenarios")
-    for name, value in (("networks", networks), ("per-kind", per_kind), ("scenarios", scenarios)):
+    for name in ("networks", "per_kind", "scenarios"):
+        value = getattr(wanted, name)
         if value is not None and value < 1:
-            raise BadInput(f"{name} is {value}, expected at least 1")
+            raise BadInput(f"{name.replace('_', '-')} is {value}, expected at least 1")
     if (out / "manifest.json").exists():
         raise BadInput(f"{out} holds a store already")
     sumo_module("libsumo")
-    if per_kind is not None:
-        return _balanced(split, seed, networks, per_kind, workers, out)
-    return _many(split, seed, networks, scenarios or 0, workers, out)
+    split, seed, networks = wanted.split, wanted.seed, wanted.networks
+    if wanted.per_kind is not None:
+        return _balanced(split, seed, networks, wanted.per_kind, workers, out)
+    return _many(split, seed, networks, wanted.scenarios or 0, workers, out)
 
 
 def _rounds(first: Order, networks: int) -> Iterator[list[Order]]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights
-from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, SourceError
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, read_json, reading
 from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
+from radp.sources.settings import LogChoice
 
 START = 10  # the frame that Waymo calls current
 BIKE_LANE = 3  # map_element_id
@@ -32,7 +33,7 @@ class WaymoJson:
 
     name: str = "waymo-json"
 
-    def items(self, options: Options) -> list[FileItem]:
+    def items(self, options: LogChoice) -> list[FileItem]:
         return find_logs(options, (".json", ".json.gz", ".json.xz"))
 
     def scenarios(self, item: FileItem) -> Iterator[Recording]:

@@ -12,9 +12,10 @@ import numpy as np
 
 from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights, usual_start
-from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Options, Refused, SourceError
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Refused, SourceError
 from radp.sources.log_files import find_logs, read_bytes, reading
 from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
+from radp.sources.settings import LogChoice
 from radp.sources.waymo.wire import Message, double, doubles, fields, integer, integers, messages, records, single
 
 TYPES = {1: ObjectType.VEHICLE, 2: ObjectType.PEDESTRIAN, 3: ObjectType.BICYCLE}
@@ -29,7 +30,7 @@ class WaymoProto:
 
     name: str = "waymo-proto"
 
-    def items(self, options: Options) -> list[FileItem]:
+    def items(self, options: LogChoice) -> list[FileItem]:
         return find_logs(options, ("",), lambda path: ".tfrecord" in path.name)
 
     def scenarios(self, item: FileItem) -> Iterator[Recording | Refused]:

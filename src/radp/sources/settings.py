@@ -1,0 +1,76 @@
+"""Which logs become scenarios: one place for command line, Python call and config.json. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Suppress
+
+from radp.sim.settings import Agents
+
+
+@dataclass(frozen=True)
+class LogChoice:
+    """Which logs are read; a source takes what concerns it and refuses what it cannot do without."""
+
+    data: Path | None = None
+    """A log, or a folder that is searched for logs."""
+    ego: str = "sdc"
+    """Who drives: sdc (the recording car), all (every vehicle with a full track), or the id of a track."""
+    db: Path | None = None
+    """nuPlan: folder of the .db files."""
+    maps: Path | None = None
+    """nuPlan: folder of the maps."""
+    filter: Path | None = None
+    """nuPlan: YAML file of a scenario filter."""
+    limit: int | None = None
+    """Convert at most so many logs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demonstrations(LogChoice):
+    """Who drives what, and which drives are kept."""
+
+    scenarios: str
+    """Packaged split, store folder, or neutral JSON."""
+    planner: str = "pdm_careful"
+    """Whose driving is the demonstration."""
+    after: str = ""
+    """Planner that drives first; nobody by default."""
+    run: Path | None = None
+    """Finished run of that planner on the same scenarios with the same seed: where it collided."""
+    takeovers: int = 1
+    """Takeovers of each scenario, at different moments."""
+    min_score: float = 0.8
+    """Least score of the demonstrated part; a failed gate is never kept."""
+    agents: Agents = "reactive"
+    """How the others move."""
+    seed: int = 0
+    """Decides moments and noise."""
+    limit: int | None = None
+    """Take the first scenarios only."""
+
+    # of other logs
+    data: Annotated[Path | None, Suppress] = None
+    ego: Annotated[str, Suppress] = "sdc"
+    db: Annotated[Path | None, Suppress] = None
+    maps: Annotated[Path | None, Suppress] = None
+    filter: Annotated[Path | None, Suppress] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumoSplit:
+    """A split of road networks and traffic made by SUMO; the same seed makes the same bytes."""
+
+    split: str = "train"
+    """Name of the split; splits of different names never share a network."""
+    networks: int = 60
+    """Number of road networks."""
+    scenarios: int | None = None
+    """Number of scenarios in all (3000 when neither this nor per-kind is given)."""
+    per_kind: int | None = None
+    """Number of scenarios of each of the 14 kinds."""
+    seed: int = 0
+    """Seed of everything."""

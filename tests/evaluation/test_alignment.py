@@ -10,10 +10,12 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from radp.evaluation.alignment import align, cross_table, measure, risks
-from radp.evaluation.drives import Drives, stack
+from radp.evaluation.alignment import align, count_events, cross_table, measure, risks
+from radp.evaluation.controls import OTHERS, clock, other_drives
+from radp.evaluation.drives import Drives, pooled, stack
 from radp.evaluation.endpoints import ENDPOINTS, Endpoint
-from radp.report.alignment_tables import alignment_json, alignment_table, cross_as_table, rival_table
+from radp.report.alignment_tables import alignment_json, alignment_table, control_table, cross_as_table, rival_table
+from radp.runs.errors import BadInput
 
 RULES = ("collision", "lane", "speed", "kinematics", "comfort", "goal")
 EVENT = Endpoint("x", "x", 0.0, "max", 0.5, "")
@@ -123,12 +125,82 @@ def test_tables_say_everything():
     drives = made_drives(8)
     aligned, cross = align(drives, resamples=100), cross_table(drives, "head", resamples=100)
     text = alignment_table(aligned, "here").markdown()
-    assert text.count("| teacher |") == text.count("| head |") == 8 and "8 scenarios" in text
+    assert text.count("| teacher |") == text.count("| head |") == 8 and "8 drives" in text
+    controls = control_table(aligned, "here")
+    assert len(controls.rows) == 16 and all(len(row) == len(controls.header) for row in controls.rows)
     assert "minus teacher" in rival_table(aligned, "here").markdown()
     assert "matched minus best other" in cross_as_table(cross, "here").markdown()
-    assert len(alignment_json(aligned, [cross])["rows"]) == 14
+    assert len(alignment_json(aligned, [cross])["rows"]) == 28  # teacher, head, clock, persistence
 
 
 def test_series_of_different_length_are_stacked():
     stacked = stack([np.ones((2, 3)), np.zeros((4, 3))], 4)
     assert stacked.shape == (2, 4, 3) and np.isnan(stacked[0, 2:]).all() and not np.isnan(stacked[1]).any()
+
+
+def drives_with(severity: np.ndarray, score: np.ndarray, tokens: tuple[str, ...] | None = None) -> Drives:
+    """Every endpoint has the severity (N, T), every rule the score (N, T)."""
+    count, frames = severity.shape
+    scores = np.repeat(score[..., None], len(RULES), -1)
+    names = tokens or tuple(map(str, range(count)))
+    lengths = np.full(count, frames)
+    return Drives(RULES, names, lengths, {"teacher": scores}, {e.name: severity for e in ENDPOINTS})
+
+
+def test_a_pressure_that_is_only_a_clock_is_no_evidence():
+    draw = np.random.default_rng(0)
+    frames = np.arange(149)
+    severity = 10.0 - 0.05 * frames + 0.02 * draw.normal(size=(30, 149)).cumsum(1)  # every drive calms down
+    score = 5.0 - 0.03 * frames + 0.05 * draw.normal(size=(30, 149))  # and so does the score, knowing nothing of it
+    aligned = align(drives_with(severity, score), resamples=200)
+    lane = aligned.row("lane", "teacher")
+    assert lane.rho.low > 0.5 and abs(lane.shuffled.value) < 0.05  # the shuffled control does not see it
+    assert aligned.row("lane", "clock").rho.value > 0.9 and lane.other.value == pytest.approx(lane.rho.value, abs=0.05)
+    assert not lane.is_evidence
+    text = alignment_table(aligned, "here").markdown()
+    assert text.count("no evidence") == 8 + 1  # seven endpoints, the mean, and the note that explains it
+
+
+def test_a_pressure_that_knows_its_drive_is_evidence():
+    draw = np.random.default_rng(1)
+    severity = np.abs(draw.normal(size=(30, 149)).cumsum(1))
+    plain = drives_with(severity, severity)
+    knowing = np.nan_to_num(risks(plain)["lane"]) + 0.1 * draw.normal(size=severity.shape)
+    lane = align(drives_with(severity, knowing), resamples=200).row("lane", "teacher")
+    assert lane.is_evidence and lane.less_other.low > 0.3 and abs(lane.other.value) < 0.2
+
+
+def test_other_drives_are_those_of_other_logs_at_the_same_clock():
+    draw = np.random.default_rng(2)
+    score, risk = draw.random((2, 4, 60))
+    rho, auprc = other_drives(score, risk, 0.5, ["a", "a", "b", "c"])
+    for i, others in enumerate(([2, 3], [2, 3], [0, 1, 3], [0, 1, 2])):
+        assert rho[i] == pytest.approx(np.mean([spearmanr(score[j], risk[i]).statistic for j in others]))
+        assert auprc[i] == pytest.approx(np.mean([average_precision_score(risk[i] > 0.5, score[j]) for j in others]))
+    assert OTHERS >= 3
+    assert all(np.isnan(values).all() for values in other_drives(score[:1], risk[:1], 0.5, ["a"]))
+    assert all(np.isnan(values).all() for values in other_drives(score, risk, 0.5, ["a"] * 4))
+
+
+def test_the_clock_ends_with_its_drive():
+    np.testing.assert_array_equal(clock(np.array([1, 3]), 3), [[0, np.nan, np.nan], [0, -1, -2]])
+
+
+def test_events_are_stretches():
+    severity = np.array([[0, 2, 2, 0, 2], [2, 0, 0, 0, 0], [0, 0, 0, 0, np.nan], [0, 0, 0, 2, 2.0]])
+    drives = drives_with(severity, severity, ("a:1", "a:2", "b", "c"))
+    found = count_events(drives, ENDPOINTS[1])
+    assert (found.count, found.drives, found.logs) == (4, 3, 2)
+
+
+def test_pooled_drives_are_those_of_all_runs():
+    a, b = made_drives(5, 120, 1), made_drives(4, 149, 2)
+    both = pooled([a, replace(b, scores={"teacher": b.scores["teacher"]})])
+    assert both.tokens == a.tokens + b.tokens and set(both.scores) == {"teacher"}
+    assert both.scores["teacher"].shape == (9, 149, 6) and list(both.lengths) == [*a.lengths, *b.lengths]
+    rho = [align(one, resamples=20).row("lane", "teacher").rho for one in (a, b, both)]
+    counted = sum(one.value * one.count for one in rho[:2]) / sum(one.count for one in rho[:2])
+    assert rho[2].value == pytest.approx(counted)
+    assert rho[2].groups == 5  # drives of one token are drawn together
+    with pytest.raises(BadInput, match="different rules"):
+        pooled([a, replace(b, rules=RULES[::-1])])

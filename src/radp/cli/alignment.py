@@ -12,20 +12,23 @@ from tyro.conf import Positional
 
 @dataclass(frozen=True)
 class EvaluateAlignment:
-    """Compare the pressures of a run with the risks that followed in the same drives, with 95% intervals.
+    """Compare the pressures of runs with the risks that followed in the same drives, with 95% intervals.
 
-    Seven risks from executed states alone; temporal Spearman, AUPRC and lift for teacher and head, a shuffled control,
-    every pressure against every risk, and rival predictors. The run must keep pressures.
+    Seven risks from executed states alone; temporal Spearman, AUPRC and lift for teacher and head; controls (shuffled,
+    the clock, other drives at the same clock, persistence), every pressure against every risk, and rival predictors.
+    A rho that does not beat the clock and other drives is called no evidence. Several runs of one planner, on other
+    splits or with other seeds, are also pooled. The runs must keep pressures.
 
     Example:
-        radp evaluate alignment runs/radp --out runs/alignment
-        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --out runs/radp
+        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --out runs/val
+        radp evaluate alignment runs/val --out runs/alignment
+        radp evaluate alignment runs/val runs/random runs/hard runs/val-seed1 --out runs/alignment
     """
 
     runs: Positional[tuple[Path, ...]]
     """Folders of radp simulate --attribution teacher."""
     out: Path | None = None
-    """Folder for RUN.md and RUN.json; nothing is written if not given."""
+    """Folder for RUN.md and RUN.json, and pooled.md and pooled.json; nothing is written if not given."""
     seed: int = 0
     """Of shuffles and resamples."""
     json: bool = False
@@ -37,14 +40,12 @@ class EvaluateAlignment:
 
         if not self.json:
             print(endpoint_table().markdown(), "\n")
-        for folder in self.runs:
-            run = Run.open(folder)
-            begin = time.perf_counter()
-            tables, data = run_tables(run, self.seed)
+        begin = time.perf_counter()
+        for name, tables, data in run_tables([Run.open(folder) for folder in self.runs], self.seed):
             text = "\n\n".join(table.markdown() for table in tables)
             print(json.dumps(data, indent=1) if self.json else f"{text}\n\n{time.perf_counter() - begin:.1f} s\n")
             if self.out is not None:
                 self.out.mkdir(parents=True, exist_ok=True)
-                (self.out / f"{folder.name}.md").write_text(f"{endpoint_table().markdown()}\n\n{text}\n")
-                (self.out / f"{folder.name}.json").write_text(json.dumps(data, indent=1) + "\n")
+                (self.out / f"{name}.md").write_text(f"{endpoint_table().markdown()}\n\n{text}\n")
+                (self.out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
         return 0

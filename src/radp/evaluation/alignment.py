@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numba import njit
 
+from radp.evaluation.controls import clock, enough, other_drives, temporal_spearman
 from radp.evaluation.drives import Drives
-from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, TOP_SHARE, Endpoint
+from radp.evaluation.endpoints import ENDPOINTS, TOP_SHARE, Endpoint
 from radp.evaluation.risk import future_risk
 from radp.evaluation.series import average_precision, lift
 from radp.statistics.bootstrap import RESAMPLES, known_mean, macro_estimate, mean_estimate, means_of, resample_means
 from radp.statistics.estimate import Estimate
-from radp.statistics.ranks import correlation, deviations, ranks, spearman
+from radp.statistics.ranks import correlation, deviations, ranks
 
 SHUFFLES = 20  # permutations averaged into the shuffled control of each scenario
+CONTROLS = {
+    "clock": "minus the time since the start of the drive; it knows nothing but how scenarios usually go on",
+    "persistence": "the severity of the endpoint itself at this moment",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,10 @@ class EndpointRows:
     auprc: np.ndarray
     chance: np.ndarray  # positive rate of the scenarios that are eligible for AUPRC: what a random order scores
     lift: np.ndarray
+    other: np.ndarray  # rho with the scores of other drives at the same clock: what the common trend alone gives
+    other_auprc: np.ndarray
+    less_clock: np.ndarray  # rho minus that of the clock
+    less_other: np.ndarray  # rho minus that of other drives
 
 
 STATISTICS = tuple(field.name for field in fields(EndpointRows))
@@ -46,6 +55,28 @@ class Alignment:
     auprc: Estimate
     chance: Estimate
     lift: Estimate
+    other: Estimate
+    other_auprc: Estimate
+    less_clock: Estimate
+    less_other: Estimate
+
+    @property
+    def is_evidence(self) -> bool:
+        return beats_controls(self.less_clock, self.less_other)
+
+
+def beats_controls(less_clock: Estimate, less_other: Estimate) -> bool:
+    """Whether a rho lies above that of the clock and that of other drives at the same clock, each beyond noise."""
+    return all(less.excludes_zero and less.low > 0 for less in (less_clock, less_other))
+
+
+@dataclass(frozen=True)
+class Events:
+    """How often an endpoint's severity rose above its threshold, and in how many drives and logs."""
+
+    count: int
+    drives: int
+    logs: int
 
 
 @dataclass(frozen=True)
@@ -56,6 +87,7 @@ class Aligned:
     rows: tuple[Alignment, ...]
     macro: Mapping[str, Mapping[str, Estimate]]  # source -> statistic
     less_teacher: Mapping[str, Mapping[str, Estimate]]  # source -> statistic of source minus teacher, paired
+    events: Mapping[str, Events]  # by endpoint
 
     def row(self, endpoint: str, source: str) -> Alignment:
         return next(row for row in self.rows if (row.endpoint.name, row.source) == (endpoint, source))
@@ -71,13 +103,10 @@ def risks(drives: Drives) -> dict[str, np.ndarray]:
 
 
 def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
-    """All endpoints and sources; one set of scenario resamples serves every interval, so differences are paired."""
+    """All endpoints, sources and controls; one set of resamples serves every interval, so differences are paired."""
     found = risks(drives)
-    measured = {
-        (e.name, source): measure(drives.channel(source, e.channel), found[e.name], e, seed)
-        for source in drives.scores
-        for e in ENDPOINTS
-    }
+    measured = measure_all(drives, found, seed)
+    sources = (*drives.scores, *CONTROLS)
     values = np.stack([getattr(rows, name) for rows in measured.values() for name in STATISTICS])
     means = resample_means(values, seed, resamples, drives.logs)
     place = {
@@ -85,7 +114,7 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
     }
 
     def alignment(endpoint: Endpoint, source: str) -> Alignment:
-        valid = ~np.isnan(found[endpoint.name]) & ~np.isnan(drives.channel(source, endpoint.channel))
+        valid = ~np.isnan(found[endpoint.name]) & ~np.isnan(score_of(drives, source, endpoint))
         event = valid & (found[endpoint.name] > endpoint.threshold)
         estimates = {}
         for name in STATISTICS:
@@ -93,15 +122,49 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
             estimates[name] = mean_estimate(values[i], means[:, i], drives.logs)
         return Alignment(endpoint, source, float(event.sum() / max(1, valid.sum())), int(valid.sum()), **estimates)
 
-    where = {(s, n): [place[e.name, s, n] for e in ENDPOINTS] for s in drives.scores for n in STATISTICS}
-    macro = {s: {n: _macro(values, means, drives.logs, where[s, n]) for n in STATISTICS} for s in drives.scores}
+    where = {(s, n): [place[e.name, s, n] for e in ENDPOINTS] for s in sources for n in STATISTICS}
+    macro = {s: {n: _macro(values, means, drives.logs, where[s, n]) for n in STATISTICS} for s in sources}
     less_teacher = {
         s: {n: _macro(values, means, drives.logs, where[s, n], where["teacher", n]) for n in STATISTICS}
-        for s in drives.scores
+        for s in sources
         if s != "teacher" and "teacher" in drives.scores
     }
-    rows = tuple(alignment(endpoint, source) for endpoint in ENDPOINTS for source in drives.scores)
-    return Aligned(len(drives.tokens), rows, macro, less_teacher)
+    rows = tuple(alignment(endpoint, source) for endpoint in ENDPOINTS for source in sources)
+    events = {e.name: count_events(drives, e) for e in ENDPOINTS}
+    return Aligned(len(drives.tokens), rows, macro, less_teacher, events)
+
+
+def measure_all(drives: Drives, found: Mapping[str, np.ndarray], seed: int) -> dict[tuple[str, str], EndpointRows]:
+    """Rows by endpoint and source, the controls among the sources."""
+    measured = {}
+    for e in ENDPOINTS:
+        ticks = measure(score_of(drives, "clock", e), found[e.name], e, seed)
+        for source in (*drives.scores, *CONTROLS):
+            score = score_of(drives, source, e)
+            rows = ticks if source == "clock" else measure(score, found[e.name], e, seed)
+            rho, auprc = other_drives(score, found[e.name], e.threshold, drives.logs, seed)
+            measured[e.name, source] = replace(
+                rows, other=rho, other_auprc=auprc, less_clock=rows.rho - ticks.rho, less_other=rows.rho - rho
+            )
+    return measured
+
+
+def score_of(drives: Drives, source: str, endpoint: Endpoint) -> np.ndarray:
+    """(N, T) what a source or control says about an endpoint; NaN where it says nothing."""
+    if source == "clock":
+        return clock(drives.lengths, drives.severity[endpoint.name].shape[1])
+    if source == "persistence":
+        return drives.severity[endpoint.name]
+    return drives.channel(source, endpoint.channel)
+
+
+def count_events(drives: Drives, endpoint: Endpoint) -> Events:
+    """Unbroken stretches of samples above the threshold, and the drives and logs that have any."""
+    above = np.nan_to_num(drives.severity[endpoint.name], nan=-np.inf) > endpoint.threshold
+    begins = above.copy()
+    begins[:, 1:] &= ~above[:, :-1]
+    having = np.flatnonzero(above.any(1))
+    return Events(int(begins.sum()), len(having), len({drives.logs[i] for i in having}))
 
 
 def _macro(
@@ -123,24 +186,25 @@ def _macro(
 
 
 def measure(score: np.ndarray, risk: np.ndarray, endpoint: Endpoint, seed: int = 0) -> EndpointRows:
-    """score and risk (N, T), NaN where a frame does not count."""
+    """score and risk (N, T), NaN where a frame does not count; what compares drives is left open."""
     valid = ~np.isnan(risk) & ~np.isnan(score)
     risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0)
     event = (risk > endpoint.threshold) & valid
     score_ranks, risk_ranks = ranks(score, valid), ranks(risk, valid)
     auprc = average_precision(score, event, valid)
+    nothing = np.full(len(score), np.nan)
     rate = event.sum(1) / np.maximum(valid.sum(1), 1)
     return EndpointRows(
-        rho=_enough(correlation(score_ranks, risk_ranks, valid), valid),
-        shuffled=_enough(shuffled_correlation(score_ranks, risk_ranks, valid, seed), valid),
+        rho=enough(correlation(score_ranks, risk_ranks, valid), valid),
+        shuffled=enough(shuffled_correlation(score_ranks, risk_ranks, valid, seed), valid),
         auprc=auprc,
         chance=np.where(np.isnan(auprc), np.nan, rate),
         lift=lift(score, event, valid, TOP_SHARE),
+        other=nothing,
+        other_auprc=nothing,
+        less_clock=nothing,
+        less_other=nothing,
     )
-
-
-def _enough(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    return np.where(valid.sum(1) >= MIN_FRAMES, values, np.nan)
 
 
 def shuffled_correlation(a: np.ndarray, b: np.ndarray, valid: np.ndarray, seed: int) -> np.ndarray:
@@ -202,10 +266,3 @@ def cross_table(drives: Drives, source: str, seed: int = 0, resamples: int = RES
         ahead.append(values[mine, j] - values[int(column.argmax()), j])
     lead = means_of(np.stack(ahead), seed, resamples, drives.logs)
     return CrossTable(source, drives.rules, table, tuple(best), tuple(lead))
-
-
-def temporal_spearman(score: np.ndarray, risk: np.ndarray) -> np.ndarray:
-    """(N, T), NaN where a frame does not count -> (N,); NaN with fewer than 20 valid frames or a constant series."""
-    valid = ~np.isnan(risk) & ~np.isnan(score)
-    risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0)
-    return _enough(spearman(score, risk, valid), valid)

@@ -94,6 +94,28 @@ def read_drives(run: Run, rivals: bool = True) -> Drives:
     )
 
 
+def pooled(parts: Sequence[Drives]) -> Drives:
+    """Drives of several runs as one: other splits, other noise seeds. Sources that not all of them have are left out.
+
+    A scenario that was driven with several seeds is there several times, but its log is drawn as one.
+    """
+    if len({part.rules for part in parts}) > 1:
+        raise BadInput("the runs have pressures of different rules, so they cannot be pooled")
+    longest = max(part.severity["collision"].shape[1] for part in parts)
+
+    def together(series: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        common = [name for name in series[0] if all(name in one for one in series)]
+        return {name: stack([row for one in series for row in one[name]], longest) for name in common}
+
+    return Drives(
+        parts[0].rules,
+        tuple(token for part in parts for token in part.tokens),
+        np.concatenate([part.lengths for part in parts]),
+        together([part.scores for part in parts]),
+        together([part.severity for part in parts]),
+    )
+
+
 def stack(rows: Sequence[np.ndarray], longest: int) -> np.ndarray:
     """Series (S, ...) of different length as rows (N, longest, ...), filled up with NaN."""
     out = np.full((len(rows), longest, *rows[0].shape[1:]), np.nan)

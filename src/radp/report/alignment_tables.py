@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from radp.evaluation.alignment import Aligned, CrossTable, align, cross_table
+from radp.evaluation.alignment import CONTROLS, STATISTICS, Aligned, CrossTable, align, beats_controls, cross_table
 from radp.evaluation.closed_loop import Run
-from radp.evaluation.drives import PRESSURES, RIVALS, read_drives
+from radp.evaluation.controls import OTHERS
+from radp.evaluation.drives import PRESSURES, RIVALS, Drives, pooled, read_drives
 from radp.evaluation.endpoints import ENDPOINTS, MIN_FRAMES, MIN_WINDOW_LEFT, TOP_SHARE
 from radp.report.table import Table, number, percent
+from radp.runs.errors import BadInput
 from radp.statistics.bootstrap import RESAMPLES
-from radp.statistics.estimate import LEGEND, NONE, difference, interval
+from radp.statistics.estimate import LEGEND, NONE, Estimate, difference, interval
 
 TITLES = {
     "collision": "Physical collision",
@@ -31,6 +35,14 @@ ELIGIBLE = (
 CHANCE = (
     "AUPRC of chance is the positive rate of the scenarios that are eligible for AUPRC. It is the baseline to compare "
     "with: the positive rate of all frames also counts scenarios without any event, where AUPRC is not defined."
+)
+
+NO_EVIDENCE = "no evidence"
+CONTROLLED = (
+    f"Controls: {'; '.join(f'{name}: {words}' for name, words in CONTROLS.items())}; other drive: pressures of "
+    f"{OTHERS} other drives at the same clock against the risk of this one, which is what the common course of drives "
+    "alone gives. A rho that does not lie above those of the clock and of other drives, each by a paired 95% "
+    f"interval, is called '{NO_EVIDENCE}', whatever its own interval."
 )
 
 
@@ -52,25 +64,79 @@ def alignment_table(aligned: Aligned, where: str) -> Table:
             rows.append(
                 (endpoint.channel, TITLES[endpoint.name], source, percent(one.positive_rate), str(one.frames),
                  interval(one.auprc, count=True), interval(one.chance), interval(one.lift),
-                 interval(one.rho, count=True), interval(one.shuffled))
+                 judged(one.rho, one.less_clock, one.less_other, count=True), interval(one.shuffled),
+                 *control_cells(aligned, endpoint.name, source))
             )  # fmt: skip
     for source in _pressures(aligned):
         macro = aligned.macro[source]
         known = sum(aligned.row(e.name, source).rho.count > 0 for e in ENDPOINTS)
+        beside = (aligned.macro["clock"]["rho"], macro["other"], aligned.macro["persistence"]["rho"])
         rows.append(
             ("all", f"mean over {known} of 7 endpoints", source, "", "", interval(macro["auprc"]),
-             interval(macro["chance"]), interval(macro["lift"]), interval(macro["rho"]), interval(macro["shuffled"]))
+             interval(macro["chance"]), interval(macro["lift"]),
+             judged(macro["rho"], macro["less_clock"], macro["less_other"]), interval(macro["shuffled"]),
+             *(number(one.value) for one in beside))
         )  # fmt: skip
     header = (
         "channel", "risk endpoint", "source", "positive rate", "frames", "AUPRC", "AUPRC of chance",
-        f"Lift@{TOP_SHARE:.0%}", "temporal rho", "shuffled rho",
+        f"Lift@{TOP_SHARE:.0%}", "temporal rho", "shuffled rho", *CONTROL_COLUMNS,
     )  # fmt: skip
-    return Table(
-        f"Temporal risk alignment, {where}, {aligned.scenarios} scenarios",
-        header,
-        tuple(rows),
-        (ELIGIBLE, CHANCE, LEGEND),
+    notes = (events_note(aligned), ELIGIBLE, CONTROLLED, CHANCE, LEGEND)
+    return Table(f"Temporal risk alignment, {where}, {aligned.scenarios} drives", header, tuple(rows), notes)
+
+
+CONTROL_COLUMNS = ("clock rho", "other drive rho", "persistence rho")
+
+
+def control_cells(aligned: Aligned, endpoint: str, source: str) -> tuple[str, ...]:
+    """rho of the three controls that keep the clock."""
+    own = aligned.row(endpoint, source)
+    found = (aligned.row(endpoint, "clock").rho, own.other, aligned.row(endpoint, "persistence").rho)
+    return tuple(number(one.value) for one in found)
+
+
+def judged(rho: Estimate, less_clock: Estimate, less_other: Estimate, count: bool = False) -> str:
+    """A rho with its interval, called no evidence unless it beats both controls."""
+    text = interval(rho, count=count)
+    return text if text == NONE or beats_controls(less_clock, less_other) else f"{text}: {NO_EVIDENCE}"
+
+
+def events_note(aligned: Aligned) -> str:
+    """How often each risk came true."""
+    counts = (
+        f"{TITLES[name]} {one.count} in {one.drives} drives of {one.logs} logs" for name, one in aligned.events.items()
     )
+    return f"Events (unbroken stretches above the threshold): {'; '.join(counts)}."
+
+
+def control_table(aligned: Aligned, where: str) -> Table:
+    """What is left of each rho beside its controls: paired differences, and the smallest that could have been seen."""
+    rows = []
+    for endpoint in ENDPOINTS:
+        for source in _pressures(aligned):
+            one = aligned.row(endpoint.name, source)
+            verdict = NONE if np.isnan(one.rho.value) else "evidence" if one.is_evidence else NO_EVIDENCE
+            rows.append(
+                (TITLES[endpoint.name], source, number(one.rho.value), *control_cells(aligned, endpoint.name, source),
+                 difference(one.less_clock), difference(one.less_other),
+                 *(number(ap.value) for ap in (one.auprc, aligned.row(endpoint.name, "clock").auprc, one.other_auprc)),
+                 verdict)
+            )  # fmt: skip
+    for source in _pressures(aligned):
+        macro, ticks = aligned.macro[source], aligned.macro["clock"]
+        beside = (ticks["rho"], macro["other"], aligned.macro["persistence"]["rho"])
+        verdict = "evidence" if beats_controls(macro["less_clock"], macro["less_other"]) else NO_EVIDENCE
+        rows.append(
+            ("mean", source, number(macro["rho"].value), *(number(one.value) for one in beside),
+             difference(macro["less_clock"]), difference(macro["less_other"]),
+             *(number(ap.value) for ap in (macro["auprc"], ticks["auprc"], macro["other_auprc"])), verdict)
+        )  # fmt: skip
+    header = (
+        "risk endpoint", "source", "rho", *CONTROL_COLUMNS, "minus clock", "minus other drive", "AUPRC", "clock AUPRC",
+        "other drive AUPRC", "verdict",
+    )  # fmt: skip
+    notes = (events_note(aligned), CONTROLLED, LEGEND)
+    return Table(f"Controls that keep the clock, {where}", header, tuple(rows), notes)
 
 
 def cross_as_table(cross: CrossTable, where: str) -> Table:
@@ -101,7 +167,7 @@ def rival_table(aligned: Aligned, where: str) -> Table:
     sources = aligned.sources
     rows = []
     for source in sources:
-        cells = [number(aligned.row(e.name, source).rho.value, 3) for e in ENDPOINTS]
+        cells = [_plain_judged(aligned, e.name, source) for e in ENDPOINTS]
         macro = aligned.macro[source]
         less = aligned.less_teacher.get(source)
         rows.append(
@@ -109,8 +175,18 @@ def rival_table(aligned: Aligned, where: str) -> Table:
              interval(macro["auprc"]), interval(macro["lift"], 2))
         )  # fmt: skip
     header = ("predictor", *TITLES.values(), "mean rho", "minus teacher", "mean AUPRC", f"mean Lift@{TOP_SHARE:.0%}")
-    notes = (*(f"{name}: {words}." for name, words in RIVALS.items() if name in sources), LEGEND)
+    notes = (
+        *(f"{name}: {words}." for name, words in {**RIVALS, **CONTROLS}.items() if name in sources),
+        CONTROLLED,
+        LEGEND,
+    )
     return Table(f"Rival predictors of the same risks (temporal rho), {where}", header, tuple(rows), notes)
+
+
+def _plain_judged(aligned: Aligned, endpoint: str, source: str) -> str:
+    one = aligned.row(endpoint, source)
+    text = number(one.rho.value)
+    return text if text == NONE or source in CONTROLS or one.is_evidence else f"{text} ({NO_EVIDENCE})"
 
 
 def _pressures(aligned: Aligned) -> list[str]:
@@ -120,7 +196,8 @@ def _pressures(aligned: Aligned) -> list[str]:
 def alignment_json(aligned: Aligned, crosses: list[CrossTable]) -> dict[str, object]:
     """Everything with intervals, JSON-ready; NaN is null."""
     return {
-        "scenarios": aligned.scenarios,
+        "drives": aligned.scenarios,
+        "events": {name: one.__dict__ for name, one in aligned.events.items()},
         "endpoints": [e.__dict__ for e in ENDPOINTS],
         "rows": [
             {
@@ -128,7 +205,8 @@ def alignment_json(aligned: Aligned, crosses: list[CrossTable]) -> dict[str, obj
                 "source": row.source,
                 "positive_rate": None if np.isnan(row.positive_rate) else row.positive_rate,
                 "frames": row.frames,
-                **{name: getattr(row, name).to_json() for name in ("rho", "shuffled", "auprc", "chance", "lift")},
+                "evidence": row.is_evidence,
+                **{name: getattr(row, name).to_json() for name in STATISTICS},
             }
             for row in aligned.rows
         ],
@@ -142,14 +220,41 @@ def alignment_json(aligned: Aligned, crosses: list[CrossTable]) -> dict[str, obj
     }
 
 
-def run_tables(run: Run, seed: int = 0) -> tuple[list[Table], dict[str, object]]:
-    """All tables about one run, and the same as JSON."""
-    drives = read_drives(run)
+def run_tables(runs: Sequence[Run], seed: int = 0) -> Iterator[tuple[str, list[Table], dict[str, object]]]:
+    """All tables about each run, and about all runs pooled if there are several: name, tables, the same as JSON."""
+    refuse_strangers(runs)
+    parts = []
+    for run in runs:
+        parts.append(read_drives(run))
+        where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.agents} agents"
+        where += f", seed {run.job.seed}" if run.job.seed else ""
+        yield run.folder.path.name, *drives_tables(parts[-1], where, seed)
+    if len(runs) > 1:
+        splits = " + ".join(dict.fromkeys(Path(run.job.scenarios).name for run in runs))
+        seeds = len({run.job.seed for run in runs})
+        where = f"{runs[0].job.planner} on {splits} pooled, {runs[0].job.agents} agents, {seeds} noise seed(s)"
+        yield "pooled", *drives_tables(pooled(parts), where, seed)
+
+
+def refuse_strangers(runs: Sequence[Run]) -> None:
+    """BadInput unless the runs are of one planner and one kind of agents, each scenario and seed once."""
+    for name in ("planner", "agents"):
+        found = sorted({str(getattr(run.job, name)) for run in runs})
+        if len(found) > 1:
+            raise BadInput(f"runs of different {name} cannot be pooled: {', '.join(found)}; evaluate them one by one")
+    driven = Counter((token, run.job.seed) for run in runs for token in run.split.tokens())
+    twice = next((token for (token, _), times in driven.items() if times > 1), None)
+    if twice is not None:
+        raise BadInput(f"scenario {twice!r} stands in two of the runs with the same seed, so it would count twice")
+
+
+def drives_tables(drives: Drives, where: str, seed: int = 0) -> tuple[list[Table], dict[str, object]]:
+    """All tables about some drives, and the same as JSON."""
     aligned = align(drives, seed)
     crosses = [cross_table(drives, source, seed) for source in PRESSURES if source in drives.scores]
-    where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.agents} agents"
     tables = [
         alignment_table(aligned, where),
+        control_table(aligned, where),
         rival_table(aligned, where),
         *(cross_as_table(c, where) for c in crosses),
     ]

@@ -9,10 +9,10 @@ from pathlib import Path
 from radp.attribution.online import calibration_of
 from radp.evaluation.alignment import Aligned, align, cross_table
 from radp.evaluation.closed_loop import Run
-from radp.evaluation.drives import PRESSURES, Drives, read_drives
+from radp.evaluation.drives import PRESSURES, Drives, pooled, read_drives
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
 from radp.evaluation.intervention import NUDGE_SIZE, Intervention, intervene
-from radp.report.alignment_tables import cross_as_table, endpoint_table, rival_table
+from radp.report.alignment_tables import alignment_table, control_table, cross_as_table, endpoint_table, rival_table
 from radp.report.document import Picture, Section, write_report
 from radp.report.figures import Pair, draw_figures
 from radp.report.intervention_table import intervention_table
@@ -123,8 +123,13 @@ class PaperReport:
     def controls(self) -> list[Table]:
         """More than the paper has: rivals, all pairs, intervention."""
         found = []
+        if len(self.drives) > 1:
+            together, where = align(pooled(list(self.drives.values())), self.setup.seed), " + ".join(self.drives)
+            for make in (alignment_table, control_table):
+                found.append(_with(make(together, f"{self.ours} on {where} pooled"), self.scope))
         for name, aligned in self.aligned.items():
             where = f"{self.ours} on {name}"
+            found.append(_with(control_table(aligned, where), self.scope))
             found.append(_with(rival_table(aligned, where), self.scope))
             for source in PRESSURES:
                 if source in self.drives[name].scores:

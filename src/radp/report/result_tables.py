@@ -12,7 +12,16 @@ from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.fidelity import Fidelity
 from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
-from radp.report.alignment_tables import CHANCE, ELIGIBLE, TITLES
+from radp.report.alignment_tables import (
+    CHANCE,
+    CONTROL_COLUMNS,
+    CONTROLLED,
+    ELIGIBLE,
+    TITLES,
+    control_cells,
+    events_note,
+    judged,
+)
 from radp.report.table import Table, percent
 from radp.statistics.estimate import LEGEND, NO_DIFFERENCE, NONE, Estimate, difference, interval
 
@@ -176,18 +185,21 @@ def temporal_table(aligned: Aligned, split: str, scope: str) -> Table:
                 lines.append(
                     (e.channel, TITLES[e.name], f"ours, {source}", percent(one.positive_rate),
                      interval(one.auprc, count=True), interval(one.chance), interval(one.lift),
-                     interval(one.rho, count=True), interval(one.shuffled))
+                     judged(one.rho, one.less_clock, one.less_other, count=True), interval(one.shuffled),
+                     *control_cells(aligned, e.name, source))
                 )  # fmt: skip
             rate, auprc, lift, rho, shuffled = paper.ALIGNMENT[e.name]
             lines.append(
-                (e.channel, TITLES[e.name], f"paper, {source}", rate, auprc[k], "-", lift[k], rho[k], shuffled[k])
-            )
+                (e.channel, TITLES[e.name], f"paper, {source}", rate, auprc[k], "-", lift[k], rho[k], shuffled[k],
+                 *("-" for _ in CONTROL_COLUMNS))
+            )  # fmt: skip
     header = (
         "channel", "risk endpoint", "source", "positive rate", "AUPRC", "AUPRC of chance", "Lift@10%", "temporal rho",
-        "shuffled rho",
+        "shuffled rho", *CONTROL_COLUMNS,
     )  # fmt: skip
     title = f"Temporal risk alignment, ours {split}, paper nuPlan val14"
-    return Table(title, header, tuple(lines), (scope, BESIDE, ELIGIBLE, CHANCE, LEGEND))
+    notes = (scope, BESIDE, events_note(aligned), ELIGIBLE, CONTROLLED, CHANCE, LEGEND)
+    return Table(title, header, tuple(lines), notes)
 
 
 def latency_table(figures: Mapping[str, Any], scope: str) -> Table:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from radp.scenario import Box, Ego
-from radp.sim.observation import Observation
-from radp.sim.plan import Plan
+import radp
+from radp import Box, Ego, Observation, Plan
 
 
 class CarefulPlanner:
@@ -47,12 +46,7 @@ class CarefulPlanner:
 
 
 if __name__ == "__main__":
-    from radp.metrics.score import evaluate
-    from radp.planners import load_planner
-    from radp.sim.simulate import simulate
-    from radp.sources.synthetic import make_scenario
-
-    worlds = [make_scenario(seed) for seed in range(6)]
-    for planner in (CarefulPlanner(), load_planner("constant_velocity")):
-        scores = [evaluate(rollout).score for rollout in simulate(planner, worlds, agents="reactive")]
+    worlds = radp.open_split("sumo14-val@every-40")
+    for planner in (CarefulPlanner(), radp.load_planner("constant_velocity")):
+        scores = [result.score for result in radp.score(radp.simulate(planner, worlds, agents="reactive"))]
         print(f"{planner.name:18s} {100 * np.mean(scores):5.1f}")

@@ -12,10 +12,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from radp.planners.idm import IDMPlanner
-from radp.rules import Rule, RuleContext, register_rule
-from radp.rules.context import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER
-from radp.rules.penalty import penalty
+import radp
+from radp import Observation, Plan, Rule, RuleContext, register_rule
 
 WANTED = 2.0  # s
 SLOWEST = 1.0  # m/s, below which there is no headway to keep
@@ -30,22 +28,22 @@ class Headway(Rule):
 
     def missing(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
         """(B, H, N): seconds that are missing, and which pairs are behind each other and moving."""
-        steps = trajectory.shape[1] + 1
+        steps, ego = trajectory.shape[1] + 1, context.vehicle
         other = context.agents[:, :, 1:steps].transpose(1, 2).to(trajectory.dtype)  # (B, H, N, 4)
         cos, sin = trajectory[..., None, 2], trajectory[..., None, 3]
         dx, dy = (other[..., i] - trajectory[..., None, i] for i in (0, 1))
-        ahead, aside = cos * dx + sin * dy - REAR_TO_CENTER, cos * dy - sin * dx
+        ahead, aside = cos * dx + sin * dy - ego.rear_axle_to_center, cos * dy - sin * dx
         length, width = context.agent_size.to(trajectory.dtype).unbind(-1)  # (B, N)
-        gap = ahead - (EGO_LENGTH + length[:, None]) / 2
+        gap = ahead - (ego.length + length[:, None]) / 2
         speed = context.motion(trajectory).speed.unsqueeze(-1).clamp(min=SLOWEST)
-        follows = (ahead > 0) & (aside.abs() < (EGO_WIDTH + width[:, None]) / 2 + LANE)
+        follows = (ahead > 0) & (aside.abs() < (ego.width + width[:, None]) / 2 + LANE)
         counts = context.agent_valid[:, :, 1:steps].transpose(1, 2) & follows & (speed > SLOWEST)
         return WANTED - gap / speed, counts.detach()
 
     def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         missing, counts = self.missing(trajectory, context)
         share = counts / counts.sum((1, 2), keepdim=True).clamp(min=1)
-        return penalty(missing, self.scale) * share
+        return self.penalty(missing) * share
 
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         return self.agent_terms(trajectory, context).sum((1, 2))
@@ -59,19 +57,26 @@ class Headway(Rule):
 HEADWAY = register_rule(Headway())
 
 
-class Careful(IDMPlanner):
-    """Any planner: that it stands here makes `radp` import this file, and the rule with it."""
+class Careful:
+    """Any planner, here IDM: that it stands in this file makes `radp` import the file, and the rule with it."""
 
     name = "careful"
 
+    def __init__(self) -> None:
+        self.driver = radp.load_planner("idm")
+
+    def plan(self, observation: Observation) -> Plan:
+        return self.driver.plan(observation)
+
 
 def main() -> None:
-    from radp.planners import load_planner
-    from radp.report.explain import explain_planner, explained_text
-    from radp.sources.synthetic import make_scenario
-
-    explained = explain_planner(load_planner("constant_velocity"), [make_scenario(1, agents=20)], agents="nonreactive")
-    print(explained_text(explained, calibrated=False))
+    """What presses on a plan that keeps its speed, with the rule of this file among the others."""
+    now = radp.observe(radp.open_split("sumo14-val")[:40], step=20)
+    why = radp.attribute(radp.load_planner("constant_velocity").plan(now), now)
+    worst = int(why.pressure[:, why.rules.index(HEADWAY.name)].argmax())
+    print(now.briefings[worst].token)
+    for rule, pressure in zip(why.rules, why.pressure[worst].tolist()):
+        print(f"{rule:12s} {pressure:.2f}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@ The public face, kept stable; everything else may move:
     scenarios = radp.open_split("sumo14-val")            # packaged split, store folder, neutral JSON
     rollouts  = radp.simulate(planner, scenarios, agents="reactive")
     scores    = radp.score(rollouts)
-    why       = radp.attribute(trajectory, scene)        # exact teacher, any planner's trajectory
+
+    now       = radp.observe(scenarios[:4], step=20)     # what planners see
+    plan      = planner.plan(now)
+    why       = radp.attribute(plan, now)                # exact teacher, any planner's plan
 """
 
 from __future__ import annotations
@@ -17,26 +20,77 @@ from typing import TYPE_CHECKING, Any
 from radp.version import __version__
 
 if TYPE_CHECKING:
+    from radp.attribution.teacher import Attribution as Attribution
     from radp.attribution.teacher import attribute as attribute
     from radp.metrics.score import evaluate_many as score
     from radp.planners.registry import load_planner as load_planner
+    from radp.rules.context import RuleContext as RuleContext
+    from radp.rules.rule import Rule as Rule
+    from radp.rules.rule import register_rule as register_rule
+    from radp.scenario.scenario import Box as Box
+    from radp.scenario.scenario import Ego as Ego
+    from radp.scenario.scenario import Scenario as Scenario
     from radp.scenario.splits import open_split as open_split
+    from radp.scene.builder import build_scenes as build_scenes
+    from radp.scene.scene import Scene as Scene
+    from radp.sim.observation import Observation as Observation
+    from radp.sim.plan import Plan as Plan
+    from radp.sim.replay import observe_logs as observe
+    from radp.sim.rollout import Rollout as Rollout
     from radp.sim.simulate import simulate as simulate
 
 # Imported on first use: `import radp` stays fast.
 _FACE = {
-    "attribute": "radp.attribution.teacher:attribute",
-    "load_planner": "radp.planners.registry:load_planner",
-    "open_split": "radp.scenario.splits:open_split",
+    "Attribution": "radp.attribution.teacher",
+    "Box": "radp.scenario.scenario",
+    "Ego": "radp.scenario.scenario",
+    "Observation": "radp.sim.observation",
+    "Plan": "radp.sim.plan",
+    "Rollout": "radp.sim.rollout",
+    "Rule": "radp.rules.rule",
+    "RuleContext": "radp.rules.context",
+    "Scenario": "radp.scenario.scenario",
+    "Scene": "radp.scene.scene",
+    "attribute": "radp.attribution.teacher",
+    "build_scenes": "radp.scene.builder",
+    "load_planner": "radp.planners.registry",
+    "observe": "radp.sim.replay:observe_logs",
+    "open_split": "radp.scenario.splits",
+    "register_rule": "radp.rules.rule",
     "score": "radp.metrics.score:evaluate_many",
-    "simulate": "radp.sim.simulate:simulate",
+    "simulate": "radp.sim.simulate",
 }
 
-__all__ = ["__version__", "attribute", "load_planner", "open_split", "score", "simulate"]
+__all__ = [
+    "Attribution",
+    "Box",
+    "Ego",
+    "Observation",
+    "Plan",
+    "Rollout",
+    "Rule",
+    "RuleContext",
+    "Scenario",
+    "Scene",
+    "__version__",
+    "attribute",
+    "build_scenes",
+    "load_planner",
+    "observe",
+    "open_split",
+    "register_rule",
+    "score",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _FACE:
         raise AttributeError(f"module 'radp' has no attribute {name!r}")
-    module, attribute = _FACE[name].split(":")
-    return getattr(import_module(module), attribute)
+    module, _, own_name = _FACE[name].partition(":")
+    found = globals()[name] = getattr(import_module(module), own_name or name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import on_rules_terms, plan_and_scene
-from radp.attribution.teacher import attribute
+from radp.attribution.online import plan_and_scene
+from radp.attribution.teacher import attribute, on_rules_terms
 from radp.rules import default_rules
 from radp.scenario import Scenario
 from radp.sim.observation import Observation

@@ -12,7 +12,6 @@ import torch
 
 from radp.attribution.calibration import FILE, Calibration
 from radp.attribution.teacher import attribute
-from radp.rules import RuleContext
 from radp.scenario import Scenario
 from radp.scene.builder import RULES_ALONE, SceneConfig, build_scenes
 from radp.scene.scene import Scene
@@ -54,13 +53,6 @@ def plan_and_scene(planner: Planner, observation: Observation) -> tuple[Plan, Sc
     return planner.plan(observation), build_scenes(observation, RULES_ALONE)
 
 
-def on_rules_terms(plan: Plan, scene: Scene) -> tuple[torch.Tensor, RuleContext]:
-    """Trajectories (B, 80, 4) of plans for B scenes, and the context in which rules judge them."""
-    trajectory = plan.on_grid().to(torch.float32)
-    horizon = trajectory.shape[1]
-    return trajectory, RuleContext.from_scene(scene, plan.predictions, plan.predicted_tracks, horizon=horizon)
-
-
 class ExplainedPlanner:
     """A planner whose plans carry the teacher's pressures too. Trajectories and own pressures stay as they are."""
 
@@ -73,7 +65,7 @@ class ExplainedPlanner:
 
     def plan(self, observation: Observation) -> Plan:
         plan, scene = plan_and_scene(self.planner, observation)
-        why = attribute(*on_rules_terms(plan, scene), calibration=self.calibration)
+        why = attribute(plan, scene, calibration=self.calibration)
         return replace(
             plan,
             pressure=own_pressures(plan, why.rules),

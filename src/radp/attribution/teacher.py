@@ -11,12 +11,22 @@ from torch import Tensor
 from radp.attribution.calibration import Calibration
 from radp.rules import Rule, RuleContext, registered_rules
 from radp.rules.costs import RulePass, rule_pass
+from radp.scene.builder import RULES_ALONE, build_scenes
 from radp.scene.scene import Scene
+from radp.sim.observation import Observation
+from radp.sim.plan import Plan
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """B plans of H steps, M rules, N other objects (agents of the scene, then static objects)."""
+    """B plans of H steps, M rules, N other objects (agents of the scene, then static objects).
+
+    >>> now = radp.observe(radp.open_split("sumo14-val")[:2])
+    >>> plan = radp.load_planner("constant_velocity").plan(now)
+    >>> why = radp.attribute(plan, now)
+    >>> tuple(why.per_step.shape), tuple(why.dominant.shape)
+    ((2, 6, 80), (2,))
+    """
 
     rules: tuple[str, ...]
     pressure: Tensor  # (B, M) calibrated, at least 0
@@ -35,23 +45,26 @@ class Attribution:
 
 
 def attribute(
-    trajectory: Tensor,
-    scene: Scene | RuleContext,
+    plan: Plan | Tensor,
+    scene: Observation | Scene | RuleContext,
     predictions: Tensor | None = None,
     calibration: Calibration | None = None,
     rules: Sequence[Rule] | None = None,
 ) -> Attribution:
-    """Explain any planner's trajectory (B, H, 4): x, y, cos, sin of the rear axle, ego frame, 0.1 s.
+    """Explain any planner's plan, or its trajectory (B, H, 4): x, y, cos, sin of the rear axle, ego frame, 0.1 s.
 
-    `predictions` (B, K, H, 4) are the planner's own forecasts of the first K agents of the scene; without them, all
-    keep their velocity. Needs no model. `rules`: all that are registered, if not given. The calibration is looked up by
-    the rules' names; pressures of rules without one are not comparable with others.
+    `scene` is what the planner saw: the observation itself, or scenes. `predictions` (B, K, H, 4) are the planner's own
+    forecasts of the first K agents of the scene, if not those of the plan; without any, all keep their velocity. Needs
+    no model. `rules`: all that are registered, if not given. The calibration is looked up by the rules' names;
+    pressures of rules without one are not comparable with others.
+
+    >>> now = radp.observe(radp.open_split("sumo14-val")[:1], step=20)
+    >>> plan = radp.load_planner("constant_velocity").plan(now)
+    >>> radp.attribute(plan, now).rules
+    ('collision', 'lane', 'speed', 'kinematics', 'comfort', 'goal')
     """
     rules = tuple(rules or registered_rules())
-    horizon = trajectory.shape[1]
-    context = scene
-    if isinstance(context, Scene):
-        context = RuleContext.from_scene(context, predictions, horizon=horizon)
+    trajectory, context = on_rules_terms(plan, scene, predictions)
     once = rule_pass(trajectory, context, rules)
     names = tuple(rule.name for rule in rules)
     calibration = calibration or Calibration.none()
@@ -71,6 +84,22 @@ def attribute(
         calibrated=all(scale.known),
         tracks=context.tracks,
     )
+
+
+def on_rules_terms(
+    plan: Plan | Tensor, scene: Observation | Scene | RuleContext, predictions: Tensor | None = None
+) -> tuple[Tensor, RuleContext]:
+    """Trajectories (B, H, 4) at 0.1, 0.2, ... s, and the context in which rules judge them."""
+    tracks = None
+    if isinstance(plan, Plan):
+        if predictions is None:
+            predictions, tracks = plan.predictions, plan.predicted_tracks
+        plan = plan.on_grid().to(torch.float32)
+    if isinstance(scene, Observation):
+        scene = build_scenes(scene, RULES_ALONE)
+    if isinstance(scene, Scene):
+        scene = RuleContext.from_scene(scene, predictions, tracks, horizon=plan.shape[1])
+    return plan, scene
 
 
 def _agent_share(once: RulePass, nobody: Tensor) -> Tensor:

@@ -148,7 +148,13 @@ def evaluate(rollout: Rollout) -> ScenarioScore:
 
 
 def evaluate_many(rollouts: Iterable[Rollout], threads: int | None = None) -> list[ScenarioScore]:
-    """Score many drives, as `evaluate` would one by one; the kernels release the interpreter, so threads help."""
+    """Score many drives, as `evaluate` would one by one; the kernels release the interpreter, so threads help.
+
+    >>> split, planner = radp.open_split("sumo14-val")[:1], radp.load_planner("log_replay")
+    >>> (result,) = radp.score(radp.simulate(planner, split, agents="nonreactive"))
+    >>> result.score > 0.9, result.metrics["no_ego_at_fault_collisions"].value
+    (True, 1.0)
+    """
     drives: Sequence[Rollout] = list(rollouts)
     threads = min(threads or os.cpu_count() or 1, len(drives))
     if threads <= 1:

@@ -38,6 +38,9 @@ def load_planner(name: str, **options: Any) -> Planner:
     """A planner by name; a model folder or .pth; or a user's class as "module:Class" or "file.py:Class".
 
     Options go to its constructor; `NAME+guidance` samples a learned planner with collision guidance.
+
+    >>> radp.load_planner("idm").name
+    'idm'
     """
     learned, plus, _ = name.partition("+guidance")
     if learned in list_models() or (name not in PLANNERS and Path(learned).exists() and ":" not in name):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import ExplainedPlanner, on_rules_terms, plan_and_scene
+from radp.attribution.online import ExplainedPlanner, plan_and_scene
 from radp.attribution.reasons import Reasons, reasons_of
-from radp.attribution.teacher import Attribution, attribute
+from radp.attribution.teacher import Attribution, attribute, on_rules_terms
 from radp.report.viewer.words import kind_words, margin_words, object_words
 from radp.rules import registered_rules
 from radp.scenario import ObjectType, Scenario, Tracks

@@ -10,7 +10,6 @@ from torch import Tensor
 from radp.geometry.boxes import separation_of
 from radp.rules.context import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER, RuleContext
 from radp.rules.motion import STEP, unit_heading, with_origin
-from radp.rules.penalty import penalty
 from radp.rules.rule import Rule
 
 CLEARANCE = 0.5  # d_0 [m]
@@ -61,7 +60,7 @@ class Collision(Rule):
         return trajectory.new_zeros(batch * agents).index_add(0, where, self._values(pairs)).view(batch, agents)
 
     def _values(self, pairs: Pairs) -> Tensor:
-        return self.weights(pairs) * penalty(pairs.violation, self.scale)
+        return self.weights(pairs) * self.penalty(pairs.violation)
 
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """Overlap depth [m]: the verdict is physical contact, not a clearance that is too small."""

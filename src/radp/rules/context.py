@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch.nn.functional import normalize
 from radp.geometry.frames import pose_frame
 from radp.rules.motion import STEP, Motion, motion_of
 from radp.rules.route import Match, Route
-from radp.scenario.vehicle import PACIFICA
+from radp.scenario.vehicle import PACIFICA, Vehicle
 from radp.scene.scene import (
     COS_SIN,
     OBJECT_MOTION,
@@ -33,8 +34,15 @@ STOP_BUFFER = 2.0  # m kept before a red stop line
 
 @dataclass(frozen=True)
 class RuleContext:
-    """B scenes, N other road users and static objects, H steps; ego frame, metres. Nothing in it carries a gradient."""
+    """B scenes, N other road users and static objects, H steps; ego frame, metres. Nothing in it carries a gradient.
 
+    >>> scene = radp.build_scenes(radp.observe(radp.open_split("sumo14-val")[:2]))
+    >>> context = radp.RuleContext.from_scene(scene)
+    >>> context.agents.shape[2:], context.vehicle.width
+    (torch.Size([81, 4]), 2.297)
+    """
+
+    vehicle: ClassVar[Vehicle] = PACIFICA  # the ego's size
     agents: Tensor  # (B, N, H + 1, 4) x, y, cos, sin of the box centre; index 0 is now
     agent_size: Tensor  # (B, N, 2) length, width
     agent_valid: Tensor  # (B, N, H + 1) bool

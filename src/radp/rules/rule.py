@@ -9,13 +9,25 @@ from typing import ClassVar
 from torch import Tensor
 
 from radp.rules.context import RuleContext
-from radp.rules.penalty import Term, mean_penalties
+from radp.rules.penalty import Term, mean_penalties, penalty
 
 
 class Rule(ABC):
     """One driving rule on plans (B, H, 4) = x, y, cos, sin of the rear axle, ego frame, physical units, 0.1 s.
 
     `cost` is differentiable in the plan; gates and matches inside it are held fixed (no gradient through them).
+
+    >>> class Slow(radp.Rule):
+    ...     name, unit, scale, weight, describes = "slow", "m/s", 1.0, 1.0, "walking pace"
+    ...     def violation(self, trajectory, context):
+    ...         return context.motion(trajectory).speed - 2.0
+    ...     def cost(self, trajectory, context):
+    ...         return self.penalty(self.violation(trajectory, context)).mean(-1)
+    >>> now = radp.observe(radp.open_split("sumo14-val")[:1])
+    >>> plan = radp.load_planner("constant_velocity").plan(now)
+    >>> why = radp.attribute(plan, now, rules=[Slow()])
+    >>> why.rules, tuple(why.pressure.shape)
+    (('slow',), (1, 1))
     """
 
     name: ClassVar[str]
@@ -28,6 +40,10 @@ class Rule(ABC):
     @abstractmethod
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """J_i (B,), at least 0."""
+
+    def penalty(self, violation: Tensor) -> Tensor:
+        """phi(z; sigma) with the rule's own scale: about max(0, z / sigma)^2, smooth at zero. Any shape."""
+        return penalty(violation, self.scale)
 
     def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor | None:
         """(B, H, N) terms whose sum is the cost, for rules about other road users; None for all others."""
@@ -62,7 +78,21 @@ _REGISTRY: dict[str, Rule] = {}
 
 
 def register_rule(rule: Rule) -> Rule:
-    """Add a rule; it appears in every use of `registered_rules()` from now on. Names are unique."""
+    """Add a rule: from now on it is a term of the loss, a pressure, a row of reports. Names are unique.
+
+    >>> class Nothing(radp.Rule):
+    ...     name, unit, scale, weight, describes = "nothing", "m", 1.0, 0.0, "nothing at all"
+    ...     def violation(self, trajectory, context):
+    ...         return trajectory[..., 0] * 0.0
+    ...     def cost(self, trajectory, context):
+    ...         return self.violation(trajectory, context).mean(-1)
+    >>> radp.register_rule(Nothing()).name
+    'nothing'
+    >>> from radp.rules.rule import registered_rules, unregister_rule
+    >>> [rule.name for rule in registered_rules()][-1]
+    'nothing'
+    >>> unregister_rule("nothing")
+    """
     if rule.name in _REGISTRY:
         raise ValueError(f"a rule named {rule.name!r} is registered already")
     _REGISTRY[rule.name] = rule
@@ -78,8 +108,8 @@ def unregister_rule(name: str) -> None:
 
 def registered_rules() -> tuple[Rule, ...]:
     """All rules in order of registration; the paper's six come first."""
-    default_rules()
-    return tuple(_REGISTRY.values())
+    default = default_rules()
+    return tuple(sorted(_REGISTRY.values(), key=lambda rule: rule not in default))
 
 
 def rules_named(names: Sequence[str]) -> tuple[Rule, ...]:

@@ -40,7 +40,12 @@ class LightState(IntEnum):
 
 
 class Ego(IntEnum):
-    """Columns of an ego state. Pose is the REAR AXLE in the world; velocity and acceleration in the vehicle frame."""
+    """Columns of an ego state. Pose is the REAR AXLE in the world; velocity and acceleration in the vehicle frame.
+
+    >>> now = radp.observe(radp.open_split("sumo14-val")[:2])
+    >>> now.ego[:, -1, radp.Ego.VX].shape  # m/s of each world, the last sample is now
+    (2,)
+    """
 
     X = 0
     Y = 1
@@ -56,7 +61,12 @@ class Ego(IntEnum):
 
 
 class Box(IntEnum):
-    """Columns of a tracked object's state. Pose is the BOX CENTRE; velocity in the WORLD frame."""
+    """Columns of a tracked object's state. Pose is the BOX CENTRE; velocity in the WORLD frame.
+
+    >>> scenario = radp.open_split("sumo14-val")[0]
+    >>> scenario.tracks.state[..., [radp.Box.VX, radp.Box.VY]].shape[-1]
+    2
+    """
 
     X = 0
     Y = 1
@@ -123,6 +133,10 @@ class Scenario:
     """T = start + N frames: `start` frames of history, then frame 0 of the drive and its N - 1 successors.
 
     A closed-loop run makes N - 1 samples (the last frame is never planned from).
+
+    >>> scenario = radp.open_split("sumo14-val")[0]
+    >>> scenario.frames, scenario.ego.shape[1], len(scenario.tracks) > 0
+    (151, 11, True)
     """
 
     token: str

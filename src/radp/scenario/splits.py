@@ -54,6 +54,9 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
 
     Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth
     (`radp.scenario.parts`). A store of which something is missing is refused, unless that is allowed.
+
+    >>> len(radp.open_split("sumo14-val")), len(radp.open_split("sumo14-val@every-5"))
+    (280, 56)
     """
     name, part = name_and_part(str(name_or_path))
     if part is not None:

@@ -84,7 +84,12 @@ class Moment:
 
 
 def build_scenes(observation: Observation, config: SceneConfig = PUBLISHED) -> Scene:
-    """B worlds -> Scene of B moments without future."""
+    """B worlds -> Scene of B moments without future.
+
+    >>> scene = radp.build_scenes(radp.observe(radp.open_split("sumo14-val")[:2]))
+    >>> len(scene), tuple(scene.route_lanes.shape)
+    (2, (2, 25, 20, 12))
+    """
     arrays = empty_arrays(len(observation), config)
     for b, briefing in enumerate(observation.briefings):
         pose = np.ascontiguousarray(observation.ego[b, -1, :3])

@@ -183,6 +183,10 @@ class Scene:
     21 steps of history at 10 Hz (last = now), 20 points a lane, T=80 future steps at 10 Hz.
     A row of zeros is a missing row. Agents and static objects are given by their box centre.
     The last two fields are not of that layout and stand in no file: who the agents are, and what rules look at.
+
+    >>> scene = radp.build_scenes(radp.observe(radp.open_split("sumo14-val")[:1]))
+    >>> tuple(scene.lanes.shape), scene.lanes_has_speed_limit.dtype
+    ((1, 70, 20, 12), torch.bool)
     """
 
     ego_current_state: Tensor  # (B, 10)  EgoColumn

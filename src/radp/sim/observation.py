@@ -16,6 +16,10 @@ class Observation:
     """B worlds in lock step, K = 21 samples of history (the last one is now), A = most objects of any world.
 
     Arrays may be views of the simulator's memory: read them, do not write. Nothing here tells of the future.
+
+    >>> now = radp.observe(radp.open_split("sumo14-val")[:2], step=10)
+    >>> len(now), now.ego.shape, now.agents.shape[:2]
+    (2, (2, 21, 11), (2, 21))
     """
 
     briefings: tuple[Briefing, ...]  # map, route, goal and token of each world, the same objects at every step

@@ -16,6 +16,11 @@ class Plan:
 
     times (B, H): seconds from now, increasing; None means 0.1, 0.2, ... A first time of 0 is the plan's own idea of
     the present pose; otherwise the current pose is put in front of the plan before it is tracked.
+
+    >>> import torch
+    >>> still = torch.tensor([0.0, 0.0, 1.0, 0.0]).expand(3, 80, 4)  # three worlds stay where they are, for 8 s
+    >>> radp.Plan(still).time_grid()[0, -1].item()
+    8.0
     """
 
     trajectory: Tensor

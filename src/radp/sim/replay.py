@@ -11,7 +11,12 @@ from radp.sim.observation import HISTORY, Observation, lights_at
 
 
 def observe_logs(scenarios: Sequence[Scenario], step: int = 0, seed: int = 0) -> Observation:
-    """B logs at frame start + step -> Observation. Frames before the first of a log are not valid."""
+    """B logs at frame start + step -> Observation. Frames before the first of a log are not valid.
+
+    >>> now = radp.observe(radp.open_split("sumo14-val")[:1], step=20)
+    >>> now.step, bool(now.ego_valid.all())
+    (20, True)
+    """
     batch, most = len(scenarios), max((len(s.tracks) for s in scenarios), default=0)
     time_us = np.zeros((batch, HISTORY), dtype=np.int64)
     ego = np.zeros((batch, HISTORY, len(Ego)))

@@ -23,7 +23,13 @@ from radp.scenario.neutral_json import (
 
 @dataclass(frozen=True)
 class Rollout:
-    """S samples of one drive (S = scenario.frames - 1); sample s belongs to the scenario's frame start + s."""
+    """S samples of one drive (S = scenario.frames - 1); sample s belongs to the scenario's frame start + s.
+
+    >>> split, planner = radp.open_split("sumo14-val")[:1], radp.load_planner("log_replay")
+    >>> (rollout,) = radp.simulate(planner, split, agents="nonreactive")
+    >>> rollout.planner, rollout.ego.shape, rollout.failure
+    ('log_replay', (150, 11), None)
+    """
 
     scenario: Scenario
     time_us: np.ndarray  # (S,) int64

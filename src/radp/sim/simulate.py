@@ -47,6 +47,10 @@ def simulate(
 
     The planner is asked once per step for all worlds of a batch. A world whose planner fails ends there, with the
     reason in `failure`; the others go on. The result does not depend on the batch size.
+
+    >>> planner, split = radp.load_planner("constant_velocity"), radp.open_split("sumo14-val")[:2]
+    >>> [rollout.failure for rollout in radp.simulate(planner, split, agents="nonreactive")]
+    [None, None]
     """
     options = DriveOptions(agents, seed, controller, keep_plans)
     if batch < 1:

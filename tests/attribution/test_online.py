@@ -1,4 +1,4 @@
-"""The teacher beside a planner with a head: both tell about the same plans, in the same order of rules."""
+"""The teacher beside a planner with a head: both report on the same plans, in the same order of rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCALES = Calibration(NAMES, (0.5, 0.1, 0.2, 0.3, 2.0, 0.05), samples=10)
 
 def planner_with_head(rules: tuple[str, ...] = NAMES) -> DiffusionPlanner:
     torch.manual_seed(4)
-    return DiffusionPlanner(awake(SMALL), "told", head=AttributionHead(HeadConfig(SMALL.hidden, rules, 6, 16)).eval())
+    return DiffusionPlanner(awake(SMALL), "own", head=AttributionHead(HeadConfig(SMALL.hidden, rules, 6, 16)).eval())
 
 
 def test_a_drive_holds_both_pressures_of_the_same_frames():
@@ -100,6 +100,6 @@ def test_a_head_with_its_own_rules_keeps_their_names():
 def test_unnamed_pressures_are_taken_in_order_or_refused():
     plan = Plan(torch.zeros(2, 80, 4), pressure=torch.rand(2, 6))
     assert torch.equal(own_pressures(plan, NAMES), plan.pressure)
-    with pytest.raises(ValueError, match="tells 2 pressures, but names 6 rules"):
+    with pytest.raises(ValueError, match="has 2 pressures, but names 6 rules"):
         own_pressures(replace(plan, pressure=torch.rand(2, 2)), NAMES)
     assert own_pressures(replace(plan, pressure=None), NAMES) is None

@@ -1,4 +1,4 @@
-"""Pressures after the drive are those that the teacher beside the planner told during it."""
+"""Pressures after the drive are those that the teacher beside the planner reported during it."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ def test_drive_keeps_what_the_teacher_told(rollout: Rollout) -> None:
 
 
 def test_explained_later_is_explained_the_same(rollout: Rollout) -> None:
-    told = explain_drive(rollout)
+    during = explain_drive(rollout)
     later = explain_drive(replace(rollout, exact_pressures=None, agent_shares=None), SCALES)
-    assert told is not None and later is not None
-    assert told.rules == later.rules == RULES
-    np.testing.assert_array_equal(told.pressure, rollout.exact_pressures)
-    np.testing.assert_allclose(later.pressure, told.pressure, atol=1e-5)
-    np.testing.assert_allclose(later.share, told.share, atol=1e-5)
+    assert during is not None and later is not None
+    assert during.rules == later.rules == RULES
+    np.testing.assert_array_equal(during.pressure, rollout.exact_pressures)
+    np.testing.assert_allclose(later.pressure, during.pressure, atol=1e-5)
+    np.testing.assert_allclose(later.share, during.share, atol=1e-5)
     uncalibrated = explain_drive(replace(rollout, exact_pressures=None, agent_shares=None))
     assert uncalibrated is not None
-    assert np.abs(uncalibrated.pressure - told.pressure).max() > 0.01
+    assert np.abs(uncalibrated.pressure - during.pressure).max() > 0.01
 
 
 def test_a_drive_that_does_not_name_its_objects_is_explained_the_same(rollout: Rollout) -> None:
     np.testing.assert_array_equal(tracks_of_drive(rollout, len(rollout.plans)), rollout.share_tracks)
-    told, older = explain_drive(rollout), explain_drive(replace(rollout, share_tracks=None))
-    assert told is not None and older is not None
-    np.testing.assert_array_equal(told.share, older.share)
+    during, older = explain_drive(rollout), explain_drive(replace(rollout, share_tracks=None))
+    assert during is not None and older is not None
+    np.testing.assert_array_equal(during.share, older.share)
 
 
 def test_shares_belong_to_tracks_that_are_seen(rollout: Rollout) -> None:
-    told = explain_drive(rollout)
-    assert told is not None
-    assert told.share.shape == (39, len(rollout.agents))
-    assert not told.share[~rollout.agents.valid.T].any()
-    np.testing.assert_allclose(told.share.sum(1), rollout.agent_shares.sum(1), atol=1e-5)
+    during = explain_drive(rollout)
+    assert during is not None
+    assert during.share.shape == (39, len(rollout.agents))
+    assert not during.share[~rollout.agents.valid.T].any()
+    np.testing.assert_allclose(during.share.sum(1), rollout.agent_shares.sum(1), atol=1e-5)
 
 
 def test_objects_of_scenes_are_tracks_nearest_first(rollout: Rollout) -> None:

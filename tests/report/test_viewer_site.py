@@ -59,8 +59,8 @@ def test_all_scenarios_are_listed_and_linked(run: Run, tmp_path: Path) -> None:
 
 def test_page_shows_the_drive_to_a_centimetre(run: Run) -> None:
     rollout = next(iter(run.rollouts()))
-    told = DriveReport.of(rollout, explain_drive(rollout))
-    page, _ = scenario_page([told], LINKS, calibrated=False)
+    report = DriveReport.of(rollout, explain_drive(rollout))
+    page, _ = scenario_page([report], LINKS, calibrated=False)
     data = data_of(page)
     shown, step, count = data["drives"][0], data["step"], len(rollout.ego)
     assert step <= 0.0125
@@ -73,7 +73,7 @@ def test_page_shows_the_drive_to_a_centimetre(run: Run) -> None:
     chosen = near_tracks(rollout, 120.0)
     assert shown["tracks"]["id"] == [rollout.agents.ids[i] for i in chosen]
     share = unpack(shown["why"]["share"]).reshape(count, len(chosen)) / 255
-    assert np.abs(share - told.explanation.share[:, chosen]).max() <= 0.5 / 255 + 1e-6
+    assert np.abs(share - report.explanation.share[:, chosen]).max() <= 0.5 / 255 + 1e-6
     first = unpack(shown["tracks"]["xy"]).reshape(-1, 2)[0] * step
     start = shown["tracks"]["span"][0][0]
     gap = rollout.agents.state[chosen[0], start, : Box.HEADING] - rollout.ego[0, : Ego.HEADING]
@@ -132,10 +132,10 @@ def crowd(rollout: Rollout, times: int) -> Rollout:
 
 def test_page_of_a_crowd_stays_small(run: Run) -> None:
     rollout = next(iter(run.rollouts()))
-    told = DriveReport.of(rollout, None)
-    small, _ = scenario_page([told], LINKS, False)
+    report = DriveReport.of(rollout, None)
+    small, _ = scenario_page([report], LINKS, False)
     assert len(small.encode()) < 200_000
-    crowded = replace(told, rollout=crowd(rollout, 800))
+    crowded = replace(report, rollout=crowd(rollout, 800))
     page, _ = scenario_page([crowded, crowded], LINKS, False)
     shown = data_of(page)["drives"][0]["tracks"]["id"]
     assert len(page.encode()) <= MOST_BYTES
@@ -221,9 +221,9 @@ def test_foreign_index_is_kept(run: Run, tmp_path: Path) -> None:
 def test_verb_prints_the_page(run: Run, other_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["view", str(run.folder.path), "--other", str(other_run.folder.path), "--out", str(tmp_path / "p")]
     assert main([*arguments, "--limit", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert Path(told["index"]) == tmp_path / "p" / INDEX
-    assert list(told["pages"]) == run.split.tokens()[:1]
+    printed = json.loads(capsys.readouterr().out)
+    assert Path(printed["index"]) == tmp_path / "p" / INDEX
+    assert list(printed["pages"]) == run.split.tokens()[:1]
     assert main([*arguments, "--limit", "1"]) == 0
     assert (tmp_path / "p" / INDEX).as_uri() in capsys.readouterr().out
 

@@ -64,9 +64,9 @@ def test_samples_read_once_and_disturbed_once(tmp_path) -> None:
     scene, apart = augment(both.read(rows), draws, 1.0), augment(rules.read(rows), draws, 1.0)
     assert_same(scene, augment(mine.read(rows), draws, 1.0))
     assert_same_view(RuleView.of(scene), RuleView.of(apart))
-    known, told = (RuleContext.from_scene(one, logged=True) for one in (scene, apart))
-    assert torch.equal(known.agents, told.agents) and torch.equal(known.agent_valid, told.agent_valid)
-    assert torch.equal(known.target, told.target) and torch.equal(known.route.table, told.route.table)
+    known, read = (RuleContext.from_scene(one, logged=True) for one in (scene, apart))
+    assert torch.equal(known.agents, read.agents) and torch.equal(known.agent_valid, read.agent_valid)
+    assert torch.equal(known.target, read.target) and torch.equal(known.route.table, read.route.table)
 
 
 def test_everybody_keeps_their_identity() -> None:

@@ -24,7 +24,7 @@ from radp.rules import rules_named
 from radp.runs.manifest import Manifest
 from radp.scene.samples import Samples
 from radp.storage.errors import StoreError
-from radp.storage.shards import Rows, ShardFiles
+from radp.storage.shards import ShardFiles, ShardRows
 
 CACHE = Manifest("cache.json", None, 2, "cache", StoreError, version_key="format", older=(1,))
 FILES = "part-{:05d}.safetensors"
@@ -96,7 +96,7 @@ class Cache:
         self.path = Path(path)
         self.about = CACHE.read(self.path)
         count = -(-self.about["samples"] // self.about.get("part", PART))
-        self.rows = Rows([arrays for arrays, _ in ShardFiles(self.path, FILES).open(count)], "row")
+        self.rows = ShardRows([arrays for arrays, _ in ShardFiles(self.path, FILES).open(count)], "row")
         self.pressure = self.rows.whole("pressure")
 
     def __len__(self) -> int:

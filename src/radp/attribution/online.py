@@ -78,14 +78,14 @@ class ExplainedPlanner:
 
 
 def own_pressures(plan: Plan, rules: tuple[str, ...]) -> torch.Tensor | None:
-    """(B, M) what the planner itself told, in the order of `rules`; NaN for rules that it does not know."""
+    """(B, M) what the planner itself reports, in the order of `rules`; NaN for rules that it does not know."""
     if plan.pressure is None:
         return None
     names = plan.rules or rules
     if plan.pressure.shape[1] != len(names):
-        raise ValueError(f"the plan tells {plan.pressure.shape[1]} pressures, but names {len(names)} rules")
-    told = plan.pressure.new_full((len(plan.pressure), len(rules)), torch.nan)
+        raise ValueError(f"the plan has {plan.pressure.shape[1]} pressures, but names {len(names)} rules")
+    reported = plan.pressure.new_full((len(plan.pressure), len(rules)), torch.nan)
     for i, rule in enumerate(rules):
         if rule in names:
-            told[:, i] = plan.pressure[:, names.index(rule)]
-    return told
+            reported[:, i] = plan.pressure[:, names.index(rule)]
+    return reported

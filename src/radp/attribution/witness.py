@@ -45,9 +45,9 @@ def _capitals(module: ModuleType) -> dict[str, Any]:
 def teacher_answers(rules: Sequence[Rule]) -> list[float]:
     """Costs and gradients of the rules, and the head's features, for plans that break each of them more or less."""
     plans, scene = fixed_plans()
-    told = RuleContext.from_scene(scene)
-    why = attribute(plans, told, rules=rules)
-    seen = features.plan_features(plans, told.speed_now, told.accel_now)
+    context = RuleContext.from_scene(scene)
+    why = attribute(plans, context, rules=rules)
+    seen = features.plan_features(plans, context.speed_now, context.accel_now)
     return torch.cat([why.cost.flatten(), why.gradient_norm.flatten(), seen.mean(1)]).tolist()
 
 

@@ -108,12 +108,12 @@ def _cached(planner: DiffusionPlanner, head: AttributionHead, states: int) -> tu
         attribute(plan, context)
 
     @torch.no_grad()
-    def tell() -> None:
+    def predict() -> None:
         inputs = kept[turn["head"] % states][2]
         turn["head"] += 1
         head(*inputs)
 
-    teacher, online = alternate(teach, tell, repeats=states)
+    teacher, online = alternate(teach, predict, repeats=states)
     return teacher, online
 
 

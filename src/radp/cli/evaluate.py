@@ -48,7 +48,7 @@ class EvaluatePlanners(Comparison):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateFidelity(FidelityCheck):
-    """Compare the pressures that a planner's head tells with the exact teacher's, on the same frames in closed loop.
+    """Compare the pressures that a planner's head predicts with the exact teacher's, on the same frames in closed loop.
 
     Spearman, mean absolute error and Top-1 with 95% intervals (10,000 resamples of scenarios). Drives that are there
     already are not driven again. Also written: OUT/fidelity.md and OUT/fidelity.json.

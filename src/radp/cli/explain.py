@@ -45,9 +45,9 @@ class Explain:
     limit: int | None = None
     """At most this many scenarios, from the first."""
     worst: int = 3
-    """Moments to tell of each scenario, those of the highest pressure."""
+    """Moments to report of each scenario, those of the highest pressure."""
     all_frames: bool = False
-    """Tell every frame instead."""
+    """Report every frame instead."""
     seed: int = 0
     """Of the planner's randomness."""
     json: bool = False

@@ -1,4 +1,4 @@
-"""Fidelity of the head: what the planner tells about its plans against the exact teacher, on the same frames.
+"""Fidelity of the head: what the planner reports about its plans against the exact teacher, on the same frames.
 
 All frames of a split count alike (appendix, equations of head-teacher fidelity); intervals resample whole logs with
 all their frames, and rank every resample anew.

@@ -174,9 +174,9 @@ def trajectory_of(devkit: Devkit, ego: Any, poses: np.ndarray, times_us: np.ndar
 
 
 def write_pressures(folder: Path, token: str, iteration: Any, plan: Plan) -> None:
-    """Append a line {step, time_us, exact, told} to FOLDER/TOKEN.jsonl: rule -> pressure."""
+    """Append a line {step, time_us, exact, predicted} to FOLDER/TOKEN.jsonl: rule -> pressure."""
     row: dict[str, Any] = {"step": int(iteration.index), "time_us": int(iteration.time_us)}
-    for name, values in (("exact", plan.exact_pressure), ("told", plan.pressure)):
+    for name, values in (("exact", plan.exact_pressure), ("predicted", plan.pressure)):
         if values is not None:
             row[name] = {rule: _number(value) for rule, value in zip(plan.rules, values[0].tolist())}
     folder.mkdir(parents=True, exist_ok=True)

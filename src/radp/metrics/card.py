@@ -96,7 +96,7 @@ def _gain(score: ScenarioScore, name: str) -> float:
 
 
 def moments_of(score: ScenarioScore, name: str) -> Iterator[WorstMoment]:
-    """The moments that decided a metric, or came nearest to it; nothing where there is nothing to tell."""
+    """The moments that decided a metric, or came nearest to it; nothing where there is nothing to report."""
     if score.details is None or not score.metrics[name].valid:
         return iter(())
     return _MOMENTS[name](score, score.details)

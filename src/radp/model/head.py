@@ -1,4 +1,4 @@
-"""The attribution head: rule pressures told online from what the planner has computed anyway (Eq. 10, 11)."""
+"""The attribution head: rule pressures predicted online from what the planner has computed anyway (Eq. 10, 11)."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Levels(nn.Module):
         self.register_buffer("start", torch.zeros(rules, pieces))
         self.register_buffer("slope", torch.ones(rules, pieces))
 
-    def forward(self, told: Tensor) -> Tensor:
+    def forward(self, raw: Tensor) -> Tensor:
         width = torch.cat((self.start.diff(dim=-1), torch.full_like(self.start[:, :1], torch.inf)), -1)
-        return (self.slope * (told.unsqueeze(-1) - self.start).clamp(min=0.0).minimum(width)).sum(-1)
+        return (self.slope * (raw.unsqueeze(-1) - self.start).clamp(min=0.0).minimum(width)).sum(-1)
 
 
 class AttributionHead(nn.Module):

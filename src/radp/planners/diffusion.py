@@ -1,4 +1,4 @@
-"""The learned planner: a diffusion model that plans in closed loop, and tells its rule pressures if it has a head."""
+"""The learned planner: a diffusion model that plans in closed loop, and reports its rule pressures if it has a head."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class DiffusionPlanner:
 
     @torch.no_grad()
     def pressures(self, drawn: PlanSample, scene: Scene) -> torch.Tensor:
-        """(B, M) what the head tells about plans that were just drawn."""
+        """(B, M) what the head predicts for plans that were just drawn."""
         if self.head is None:
             raise ValueError(f"planner {self.name!r} has no attribution head")
         return self.head(*head_inputs(drawn, scene))

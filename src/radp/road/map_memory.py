@@ -14,7 +14,7 @@ _memories: dict[int, tuple[weakref.ref[RoadMap], dict[Hashable, Any]]] = {}
 
 
 def remember(road_map: RoadMap, key: Hashable, compute: Callable[[], Value]) -> Value:
-    """`compute()`, done once for this map object and key. Maps are told apart by identity, not by content."""
+    """`compute()`, done once for this map object and key. Maps differ by identity, not by content."""
     number = id(road_map)
     known = _memories.get(number)
     if known is None or known[0]() is not road_map:

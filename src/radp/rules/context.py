@@ -49,7 +49,7 @@ class RuleContext:
     route: Route
     speed_now: Tensor  # (B,) m/s
     accel_now: Tensor  # (B,) m/s2, along the heading
-    dynamics_known: Tensor  # (B,) bool: whether the scene tells speed and acceleration
+    dynamics_known: Tensor  # (B,) bool: whether the scene holds speed and acceleration
     target: Tensor  # (B,) progress that the goal asks for [m]
     tracks: Tensor | None = None  # (B, N) the track that each of them is, -1: nobody; None: not known
     bound: Match | None = None  # of the plan that the rules look at

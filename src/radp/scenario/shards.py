@@ -15,7 +15,7 @@ from radp.scenario.scenario import Scenario, Tracks, TrafficLights
 from radp.storage.codec import LEVEL, CodecError
 from radp.storage.errors import StoreError
 from radp.storage.records import from_bytes, to_bytes
-from radp.storage.tables import Table
+from radp.storage.tables import ArrowTable
 
 FORMAT, VERSION = "radp-scenarios", 1
 MANIFEST = "manifest.json"
@@ -35,7 +35,10 @@ SCENARIOS = pa.schema(
     ]
 )
 MAPS = pa.schema([("map", pa.string()), ("name", pa.string()), ("lanes", pa.int32()), ("data", pa.binary())])
-TABLES = {"maps": Table(f"{FORMAT}/maps", VERSION, MAPS), "scenarios": Table(f"{FORMAT}/scenarios", VERSION, SCENARIOS)}
+TABLES = {
+    "maps": ArrowTable(f"{FORMAT}/maps", VERSION, MAPS),
+    "scenarios": ArrowTable(f"{FORMAT}/scenarios", VERSION, SCENARIOS),
+}
 
 
 @dataclass(frozen=True)

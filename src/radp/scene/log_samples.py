@@ -45,7 +45,7 @@ from radp.sim.observation import HISTORY
 from radp.storage.arrays import map_arrays
 from radp.storage.keyed import RecordFolder
 from radp.storage.records import content_hash
-from radp.storage.shards import Arrays, Rows, ShardFiles
+from radp.storage.shards import Arrays, ShardFiles, ShardRows
 
 LOGS = Manifest("manifest.json", "radp-log-samples", 1, "store of log samples")
 LOG_FIELDS = ("states", "valid", "types", "sizes", "light_lanes", "light_states")
@@ -54,7 +54,7 @@ SAMPLE_FIELDS = ("log", "frame", "first", "last", "ego", "pose", "ego_current_st
 
 
 @dataclass(frozen=True)
-class Drive:
+class EgoWindow:
     """One ego of one log: the log seen from it, its object number and its window of frames."""
 
     scenario: Scenario
@@ -62,18 +62,18 @@ class Drive:
     window: slice
 
 
-def drives_of(scenario: Scenario, choice: SampleChoice) -> Iterator[Drive]:
+def drives_of(scenario: Scenario, choice: SampleChoice) -> Iterator[EgoWindow]:
     """The logged ego first, then other vehicles; each tracked long enough for one sample."""
     frames = choice.history + 1 + FUTURE
     total = len(scenario.time_us)
     if total >= frames:
-        yield Drive(scenario, len(scenario.tracks), slice(0, total))
+        yield EgoWindow(scenario, len(scenario.tracks), slice(0, total))
     names = possible_egos(scenario, frames)
     wanted = min(choice.other_egos, len(names))
     for k in range(wanted):
         name = names[k * len(names) // wanted]
         track = scenario.tracks.ids.index(name)
-        yield Drive(as_ego(scenario, name), track, longest_run(scenario.tracks.valid[track]))
+        yield EgoWindow(as_ego(scenario, name), track, longest_run(scenario.tracks.valid[track]))
 
 
 def sample_frames(frames: int, choice: SampleChoice, number: int) -> range:
@@ -181,7 +181,7 @@ class LogSamples:
             for i, log in enumerate(note["logs"]):
                 self._logs.append({name: arrays[f"{i}.{name}"] for name in LOG_FIELDS})
                 self.notes.append(log)
-        self._rows = Rows(parts, "log")
+        self._rows = ShardRows(parts, "log")
         self.log, self.frame, self.ego = (self._rows.whole(name, np.int32) for name in ("log", "frame", "ego"))
 
     @classmethod

@@ -21,7 +21,7 @@ from radp.scene.scene import Scene
 from radp.storage.arrays import write_arrays
 from radp.storage.errors import StoreError
 from radp.storage.growing import UNFINISHED, GrowingStore
-from radp.storage.shards import Rows, ShardFiles
+from radp.storage.shards import ShardFiles, ShardRows
 
 SAMPLES = Manifest("manifest.json", "radp-samples", 1, "sample store")
 SHARD_SIZE = 512  # samples
@@ -57,7 +57,7 @@ class SampleStore:
             raise StoreError(f"{path} is not finished: what wrote it was stopped, the same command goes on")
         self.fields: tuple[str, ...] = tuple(manifest["fields"])
         shards = ShardFiles(path).open(len(manifest["shards"]))
-        self._rows = Rows([arrays for arrays, _ in shards], self.fields[0])
+        self._rows = ShardRows([arrays for arrays, _ in shards], self.fields[0])
 
     @classmethod
     def open(cls, path: Path | str) -> SampleStore:

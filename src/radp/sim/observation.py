@@ -15,7 +15,7 @@ HISTORY = 21  # samples: 2 s at 10 Hz and the present
 class Observation:
     """B worlds in lock step, K = 21 samples of history (the last one is now), A = most objects of any world.
 
-    Arrays may be views of the simulator's memory: read them, do not write. Nothing here tells of the future.
+    Arrays may be views of the simulator's memory: read them, do not write. Nothing here is of the future.
 
     >>> now = radp.observe(radp.open_split("sumo14-val")[:2], step=10)
     >>> len(now), now.ego.shape, now.agents.shape[:2]

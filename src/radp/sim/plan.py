@@ -26,7 +26,7 @@ class Plan:
     trajectory: Tensor
     times: Tensor | None = None
     predictions: Tensor | None = None  # (B, K, H, 4) box centres of neighbours, same frame and times
-    pressure: Tensor | None = None  # (B, M) rule pressures that the planner itself tells with its plan
+    pressure: Tensor | None = None  # (B, M) rule pressures that the planner itself reports with its plan
     exact_pressure: Tensor | None = None  # (B, M) those of the exact teacher about the same plan
     rule_cost: Tensor | None = None  # (B, M) raw costs J_i of the same rules
     rules: tuple[str, ...] = ()  # names of the M rules; empty where nobody named them

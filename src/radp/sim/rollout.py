@@ -39,7 +39,7 @@ class Rollout:
     planner: str = "unknown"
     seed: int = 0
     plans: np.ndarray | None = None  # (S, H, 4) x, y, cos, sin of the rear axle, ego frame of that sample, float32
-    pressures: np.ndarray | None = None  # (S, M) as the planner itself told them; NaN for rules that it does not know
+    pressures: np.ndarray | None = None  # (S, M) as the planner itself reports them; NaN: rules it does not know
     exact_pressures: np.ndarray | None = None  # (S, M) of the exact teacher about the same plans
     rule_costs: np.ndarray | None = None  # (S, M) raw costs J_i of the same plans
     rules: tuple[str, ...] = ()  # names of the M rules; empty where nobody named them

@@ -87,17 +87,17 @@ class _Record:
     samples: int  # of the whole drive; fewer when it fails
     failure: str | None = None
     plans: list[np.ndarray] = field(default_factory=list)  # (H, 4) float32, one per sample
-    told: dict[str, list[np.ndarray]] = field(default_factory=dict)  # what else plans tell, one array per sample
+    extras: dict[str, list[np.ndarray]] = field(default_factory=dict)  # what else plans hold, one array per sample
     rules: tuple[str, ...] = ()  # of the pressures among it
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """A planner's answer for some worlds: rows (R,), their trajectories, what else it tells, each (R, ...)."""
+    """A planner's answer for some worlds: rows (R,), their trajectories, what else it reports, each (R, ...)."""
 
     rows: np.ndarray
     trajectories: Trajectories
-    told: dict[str, np.ndarray]
+    extras: dict[str, np.ndarray]
     rules: tuple[str, ...]
 
 
@@ -126,7 +126,7 @@ class _Batch:
         self.records[b].failure, self.records[b].samples = f"step {step}: {reason}", step + 1
 
     def _start(self, rows: np.ndarray) -> None:
-        """Tell the planner which scenarios come; scenarios that it cannot start with fail."""
+        """Announce to the planner which scenarios come; scenarios that it cannot start with fail."""
         if not len(rows):
             return
         try:
@@ -156,7 +156,7 @@ class _Batch:
     def _answer(self, rows: np.ndarray, observation: Observation) -> _Answer:
         plan = self.planner.plan(observation)
         trajectories = trajectories_from_plan(plan, len(rows))
-        return _Answer(rows, trajectories, _told(plan) if self.options.keep_plans else {}, plan.rules)
+        return _Answer(rows, trajectories, _extras(plan) if self.options.keep_plans else {}, plan.rules)
 
     def _follow(self, answer: _Answer) -> None:
         """Note plans and failures, and steer the worlds that have a next sample."""
@@ -167,8 +167,8 @@ class _Batch:
             elif self.options.keep_plans:
                 self.records[b].plans.append(states_on_grid(answer.trajectories, i))
                 self.records[b].rules = answer.rules
-                for name, values in answer.told.items():
-                    self.records[b].told.setdefault(name, []).append(values[i])
+                for name, values in answer.extras.items():
+                    self.records[b].extras.setdefault(name, []).append(values[i])
         goes_on = [self.records[b].samples > self.world.step + 1 for b in answer.rows]
         going = np.flatnonzero(goes_on)
         if not len(going):
@@ -193,14 +193,14 @@ class _Batch:
             plans=_stack(record.plans),
             rules=record.rules,
             failure=record.failure,
-            **{name: _stack(arrays) for name, arrays in record.told.items()},
+            **{name: _stack(arrays) for name, arrays in record.extras.items()},
         )
 
 
-def _told(plan: Plan) -> dict[str, np.ndarray]:
+def _extras(plan: Plan) -> dict[str, np.ndarray]:
     """Fields of a Rollout -> values (R, ...) of the plan, float32 or int32; forecasts only at every fifth step."""
     forecasts = None if plan.predictions is None else plan.predictions[:, :, FORECAST_STEP - 1 :: FORECAST_STEP, :2]
-    told = {
+    extras = {
         "pressures": plan.pressure,
         "exact_pressures": plan.exact_pressure,
         "rule_costs": plan.rule_cost,
@@ -209,7 +209,7 @@ def _told(plan: Plan) -> dict[str, np.ndarray]:
         "predicted_tracks": plan.predicted_tracks,
         "share_tracks": plan.share_tracks,
     }
-    return {name: _stored(tensor) for name, tensor in told.items() if tensor is not None}
+    return {name: _stored(tensor) for name, tensor in extras.items() if tensor is not None}
 
 
 def _stored(tensor: torch.Tensor) -> np.ndarray:

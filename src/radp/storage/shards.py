@@ -51,7 +51,7 @@ def _make(shards: ShardFiles, make: Callable[[int], tuple[Arrays, Any]], number:
     write_arrays(shards.file(number), *make(number))
 
 
-class Rows:
+class ShardRows:
     """N rows that lie in several mapped files, by one running number; the array `counted` has a row of each."""
 
     def __init__(self, parts: Sequence[Arrays], counted: str) -> None:

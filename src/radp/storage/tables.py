@@ -14,7 +14,7 @@ from radp.storage.errors import StoreError
 
 
 @dataclass(frozen=True)
-class Table:
+class ArrowTable:
     """One kind of such files."""
 
     format: str

@@ -59,20 +59,20 @@ class Favour:
 
 
 def head_loss(
-    told: Tensor, teacher: Tensor, threshold: Tensor, weight: Tensor, rank_weight: float
+    predicted: Tensor, teacher: Tensor, threshold: Tensor, weight: Tensor, rank_weight: float
 ) -> tuple[Tensor, Tensor]:
     """(B, M) each -> regression and weighted ranking terms: weighted Smooth-L1, and pairs of one batch in order."""
     weights = torch.where(teacher > threshold, weight, torch.ones_like(weight))
-    regression = (weights * smooth_l1_loss(told, teacher, beta=HUBER, reduction="none")).mean()
-    return regression, rank_weight * ranking_loss(told, teacher)
+    regression = (weights * smooth_l1_loss(predicted, teacher, beta=HUBER, reduction="none")).mean()
+    return regression, rank_weight * ranking_loss(predicted, teacher)
 
 
-def ranking_loss(told: Tensor, teacher: Tensor) -> Tensor:
+def ranking_loss(predicted: Tensor, teacher: Tensor) -> Tensor:
     """Mean over pairs (j, k) and rules with A_j > A_k + 0.05 of softplus(-(a_j - a_k) / 0.2); 0 if there is none."""
     wanted = teacher.unsqueeze(1) - teacher.unsqueeze(0)  # (B, B, M)
     pairs = wanted > RANK_MARGIN
-    gap = (told.unsqueeze(1) - told.unsqueeze(0))[pairs]
-    return softplus(-gap / RANK_TEMPERATURE).mean() if gap.numel() else told.sum() * 0.0
+    gap = (predicted.unsqueeze(1) - predicted.unsqueeze(0))[pairs]
+    return softplus(-gap / RANK_TEMPERATURE).mean() if gap.numel() else predicted.sum() * 0.0
 
 
 class HeadTask:
@@ -100,37 +100,37 @@ class HeadTask:
         self, model: AttributionHead, batch: tuple[HeadInputs, Tensor], generator: torch.Generator
     ) -> tuple[Tensor, dict[str, float]]:
         inputs, teacher = batch
-        told = model(*inputs)
-        regression, ranking = head_loss(told, teacher, self.threshold, self.weight, self.config.rank_weight)
+        predicted = model(*inputs)
+        regression, ranking = head_loss(predicted, teacher, self.threshold, self.weight, self.config.rank_weight)
         return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
 
     def validate(self, model: AttributionHead, step: int) -> dict[str, float]:
         cache = self.validation or self.cache
-        told, teacher = tell(model, cache), cache.pressure
-        rho = spearman(told.T, teacher.T).tolist()
+        predicted, teacher = predict(model, cache), cache.pressure
+        rho = spearman(predicted.T, teacher.T).tolist()
         return {
-            "mae": float(np.abs(told - teacher).mean()),
-            "top1": float((told.argmax(1) == teacher.argmax(1)).mean()),
+            "mae": float(np.abs(predicted - teacher).mean()),
+            "top1": float((predicted.argmax(1) == teacher.argmax(1)).mean()),
             "macro_spearman": float(np.nanmean(rho)),
             **{f"spearman/{rule}": value for rule, value in zip(cache.rules, rho)},
         }
 
 
 @torch.no_grad()
-def tell(head: AttributionHead, cache: Cache) -> np.ndarray:
+def predict(head: AttributionHead, cache: Cache) -> np.ndarray:
     """(N, M) what a head says about every sample of a cache."""
     rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
     return torch.cat([head(*inputs) for inputs, _ in map(cache.read, rows)]).numpy()
 
 
-def fit_levels(told: np.ndarray, teacher: np.ndarray) -> tuple[Tensor, Tensor]:
+def fit_levels(predicted: np.ndarray, teacher: np.ndarray) -> tuple[Tensor, Tensor]:
     """(N, M) each -> start and slope (M, K) of `Levels`: the median of the teacher where the head says so much.
 
     Favoured draws and weights teach the head the order of high pressures and let it exaggerate all others. Seen on the
     samples as they are, an increasing line takes that back; the order within a rule stays.
     """
     start, slope = [], []
-    for said, meant in zip(told.T.astype(np.float64), teacher.T):
+    for said, meant in zip(predicted.T.astype(np.float64), teacher.T):
         groups = np.array_split(np.argsort(said, kind="stable"), min(LEVEL_PIECES, len(said)))
         x = np.array([0.0, *(said[group].mean() for group in groups)])
         y = np.maximum.accumulate([0.0, *(np.median(meant[group]) for group in groups)])
@@ -146,6 +146,6 @@ def train_head(config: HeadTraining, folder: RunFolder, cache: Cache, validation
     fit(task, config.loop(len(cache)), folder)
     target = folder.path / "head"
     if is_main_process():
-        head = task.model.with_levels(*fit_levels(tell(task.model, cache), cache.pressure))
+        head = task.model.with_levels(*fit_levels(predict(task.model, cache), cache.pressure))
         save_head(head, target, {"run": folder.config, "cache": cache.made_of})
     return target

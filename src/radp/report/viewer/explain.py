@@ -37,7 +37,7 @@ class Explanation:
 
 
 def rules_told(explanations: Iterable[Explanation | None]) -> list[str]:
-    """The paper's six, then whatever else any of the drives tells about."""
+    """The paper's six, then whatever other rules the drives report."""
     names = dict.fromkeys(rule.name for rule in default_rules())
     for why in explanations:
         names |= dict.fromkeys(why.rules if why is not None else ())
@@ -51,7 +51,7 @@ def rule_words(names: Iterable[str]) -> list[dict[str, str]]:
 
 
 def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> Explanation | None:
-    """The exact pressures of the drive, or what its planner told; where both are missing, the teacher is asked now.
+    """The exact pressures of the drive, or what its planner reported; where both are missing, the teacher is asked now.
 
     None without plans.
     """

@@ -27,7 +27,7 @@ from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.recording import Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
-from radp.sources.settings import LogChoice
+from radp.sources.settings import Demonstrations, LogChoice
 from radp.storage.shelf import Shelf
 
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
@@ -82,7 +82,7 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
-    def items(self, options: LogChoice) -> Sequence[Item]: ...
+    def items(self, options: Any) -> Sequence[Item]: ...
     def scenarios(self, item: Any) -> Iterator[Scenario | Recording | Refused]: ...
 
 
@@ -111,7 +111,9 @@ class Converted:
     refused: tuple[Refused, ...]
 
 
-def convert(source: Source, logs: LogChoice, out: Path, workers: int = 1, finish: Finish = as_it_is) -> dict[str, Any]:
+def convert(
+    source: Source, logs: LogChoice | Demonstrations, out: Path, workers: int = 1, finish: Finish = as_it_is
+) -> dict[str, Any]:
     """Convert all items of a source into the store `out`; returns the card. The same command takes up a killed run.
 
     `finish` (an importable function or a partial of one) has the last word on each scenario: it may change, multiply or
@@ -119,7 +121,7 @@ def convert(source: Source, logs: LogChoice, out: Path, workers: int = 1, finish
     """
     items = list(source.items(logs))[: logs.limit]
     if not items:
-        raise BadInput(f"{logs.data or logs.db} holds no logs that the source {source.name} can read")
+        raise BadInput(f"{logs.place} holds no logs that the source {source.name} can read")
     names = [item.name for item in items]
     if len(set(names)) < len(names):
         raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")

@@ -51,7 +51,7 @@ class DrivenLogs:
 
     name = "driven logs"
 
-    def items(self, options: Any) -> list[Piece]:
+    def items(self, options: Demonstrations) -> list[Piece]:
         split = _split(options.scenarios)
         tokens = split.tokens()[: options.limit]
         collided = collision_samples(options.run) if options.run is not None else {}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from tyro.conf import Suppress
 
 from radp.sim.settings import Agents
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    """What every conversion has."""
+
+    limit: int | None = None
+    """At most so many, from the first."""
+
+
 @dataclass(frozen=True)
-class LogChoice:
+class LogChoice(Limited):
     """Which logs are read; a source takes what concerns it and refuses what it cannot do without."""
 
     data: Path | None = None
@@ -25,12 +30,15 @@ class LogChoice:
     """nuPlan: folder of the maps."""
     filter: Path | None = None
     """nuPlan: YAML file of a scenario filter."""
-    limit: int | None = None
-    """Convert at most so many logs."""
+
+    @property
+    def place(self) -> str:
+        """Where the logs are looked for."""
+        return str(self.data or self.db)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demonstrations(LogChoice):
+class Demonstrations(Limited):
     """Who drives what, and which drives are kept."""
 
     scenarios: str
@@ -49,15 +57,11 @@ class Demonstrations(LogChoice):
     """How the others move."""
     seed: int = 0
     """Decides moments and noise."""
-    limit: int | None = None
-    """Take the first scenarios only."""
 
-    # of other logs
-    data: Annotated[Path | None, Suppress] = None
-    ego: Annotated[str, Suppress] = "sdc"
-    db: Annotated[Path | None, Suppress] = None
-    maps: Annotated[Path | None, Suppress] = None
-    filter: Annotated[Path | None, Suppress] = None
+    @property
+    def place(self) -> str:
+        """Where the scenarios are looked for."""
+        return self.scenarios
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def rollout(request: pytest.FixtureRequest) -> Rollout:
     return next(simulate(planner, [make_scenario(4, 20, frames=40, history=7)], request.param, keep_plans=True))
 
 
-def test_drive_keeps_what_the_teacher_told(rollout: Rollout) -> None:
+def test_drive_keeps_what_the_teacher_reported(rollout: Rollout) -> None:
     assert rollout.exact_pressures is not None and rollout.agent_shares is not None
     assert rollout.pressures is None and rollout.rules == RULES
     assert rollout.exact_pressures.shape == (39, len(RULES))
@@ -80,7 +80,7 @@ def test_objects_of_scenes_are_tracks_nearest_first(rollout: Rollout) -> None:
         assert len(moving) == (rollout.agents.valid[:, s] & (rollout.agents.type <= ObjectType.BICYCLE)).sum()
 
 
-def test_nothing_is_told_without_plans_or_about_unknown_rules() -> None:
+def test_nothing_is_reported_without_plans_or_about_unknown_rules() -> None:
     kept = next(simulate(RandomPlanner(), short_scenarios(1), "nonreactive", keep_plans=True))
     assert kept.pressures is not None and kept.pressures.shape[1] == 2
     assert explain_drive(kept) is None

@@ -36,7 +36,7 @@ class Explanation:
         return out
 
 
-def rules_told(explanations: Iterable[Explanation | None]) -> list[str]:
+def rules_reported(explanations: Iterable[Explanation | None]) -> list[str]:
     """The paper's six, then whatever other rules the drives report."""
     names = dict.fromkeys(rule.name for rule in default_rules())
     for why in explanations:

@@ -10,7 +10,7 @@ import numpy as np
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.metrics.drive import box_centers
 from radp.report.viewer.drive import DriveReport, drive_data
-from radp.report.viewer.explain import rule_words, rules_told
+from radp.report.viewer.explain import rule_words, rules_reported
 from radp.report.viewer.pack import ANGLE_STEP, Grid, pack
 from radp.report.viewer.page import render
 from radp.report.viewer.road import RoadPicture, crop_road
@@ -49,7 +49,7 @@ def page_data(drives: Sequence[DriveReport], road: RoadPicture, reach: float, ca
     expert = scenario.ego[scenario.start : scenario.start + samples]
     points = np.concatenate([expert[:, :2], *(drive.rollout.ego[:, :2] for drive in drives)])
     grid = Grid.around(points, GRID_MARGIN)
-    rules = rules_told(drive.explanation for drive in drives)
+    rules = rules_reported(drive.explanation for drive in drives)
     return {
         "token": scenario.token,
         "kind": kind_words(scenario.kind),

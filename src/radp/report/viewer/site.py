@@ -15,7 +15,7 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import Run
 from radp.report.viewer.drive import DriveReport
-from radp.report.viewer.explain import explain_drive, rule_words, rules_told
+from radp.report.viewer.explain import explain_drive, rule_words, rules_reported
 from radp.report.viewer.page import render
 from radp.report.viewer.scenario_page import scenario_page
 from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
@@ -65,7 +65,7 @@ def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, t
             calibrated = all(calibrations[k] is not None for k in one.driven)
             page, road = scenario_page(reports, links, calibrated)
             write_atomically(out / names[i], page.encode())
-            shown.append(rules_told(drive.explanation for drive in reports))
+            shown.append(rules_reported(drive.explanation for drive in reports))
             rows.append({"page": names[i], **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)})
             progress.advance()
     rules = list(dict.fromkeys(rule for one in shown for rule in one))

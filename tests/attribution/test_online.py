@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from radp.attribution import Calibration, attribute
-from radp.attribution.online import ExplainedPlanner, own_pressures
+from radp.attribution.online import ExplainedPlanner, own_pressures, own_rule_set, with_expert
 from radp.model.head import AttributionHead, HeadConfig
 from radp.planners import load_planner
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.rule_guidance import rule_guidance
-from radp.rules import default_rules
+from radp.rules import default_rules, rule_set
 from radp.scenario import ObjectType
-from radp.scene.builder import RULE_SCENES, RULES_ALONE, build_scenes
+from radp.scene.builder import RULE_SCENES, RULES_ALONE, build_scenes, scenes_from_log
 from radp.sim.plan import Plan
 from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
@@ -103,3 +103,39 @@ def test_unnamed_pressures_are_taken_in_order_or_refused():
     with pytest.raises(ValueError, match="has 2 pressures, but names 6 rules"):
         own_pressures(replace(plan, pressure=torch.rand(2, 2)), NAMES)
     assert own_pressures(replace(plan, pressure=None), NAMES) is None
+
+
+def test_the_teacher_judges_by_the_set_of_its_levels_or_of_the_head():
+    planner = planner_with_head()
+    now = observe_logs([short_scenario(1)], 3)
+    levels = replace(SCALES, rule_set="v2")
+    plan = ExplainedPlanner(planner, levels).plan(now)
+    why = attribute(plan.trajectory, build_scenes(now, RULE_SCENES), plan.predictions, levels, rule_set("v2"))
+    torch.testing.assert_close(plan.exact_pressure, why.pressure.float())
+    torch.testing.assert_close(plan.seam_share, why.seam_share.float())
+    planner.head = AttributionHead(replace(planner.head.config, rule_set="v2")).eval()
+    assert own_rule_set(planner) == ExplainedPlanner(planner).rule_set == "v2"
+    assert own_rule_set(load_planner("idm")) == ExplainedPlanner(planner, SCALES).rule_set == "paper"
+    with pytest.raises(ValueError, match="levels of the rule set 'v2' do not fit 'paper'"):
+        ExplainedPlanner(planner, levels, "paper")
+
+
+def test_the_experts_progress_is_the_target_of_a_study():
+    """Where the log ends before the plan does, the expert's progress is less than what is reachable."""
+    scenario, planner = short_scenario(), planner_with_head()
+    taught = {expert: ExplainedPlanner(planner, SCALES, expert_target=expert) for expert in (False, True)}
+    costs = {}
+    for expert, one in taught.items():
+        (drive,) = simulate(one, [scenario], "nonreactive", keep_plans=True)
+        costs[expert] = drive.rule_costs
+        assert drive.seam_shares.shape == (11, 6)
+    np.testing.assert_array_equal(costs[True][:, :5], costs[False][:, :5])
+    assert (costs[True][:, 5] != costs[False][:, 5]).all()
+    one = taught[True]
+    one.start([scenario])
+    now = observe_logs([scenario], 2)
+    scene = with_expert(build_scenes(now, RULES_ALONE), now, {scenario.token: scenario})
+    left = len(scenario.ego) - scenario.start - 3
+    assert bool(scene.ego_agent_future[0, :left].any(-1).all()) and not bool(scene.ego_agent_future[0, left:].any())
+    expected = scenes_from_log(scenario, [scenario.start + 2], RULES_ALONE, short_future="zeros").ego_agent_future
+    torch.testing.assert_close(scene.ego_agent_future, expected)

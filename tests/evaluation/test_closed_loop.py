@@ -217,10 +217,14 @@ def test_teacher_goes_by_the_levels_of_the_planner_that_is_named(scenarios: str,
     gradient = np.expm1(without) * (1 + 1e-6)  # without levels kappa is 1
     np.testing.assert_allclose(calibrated, np.log1p(gradient / (kappa + 1e-6)), rtol=1e-3, atol=1e-4)
     assert Run.open(tmp_path / "named").job.calibration == "radp-mini"
-    with pytest.raises(BadInput, match="no planner with a calibration"):
+    with pytest.raises(BadInput, match="'idm' has no usual levels; radp calibrate makes them"):
         simulate(scenarios, tmp_path / "none", attribution="teacher", calibration="idm")
     with pytest.raises(BadInput, match="attribution teacher"):
         simulate(scenarios, tmp_path / "own", calibration="radp-mini")
+    with pytest.raises(BadInput, match="no rule set 'v9'"):
+        simulate(scenarios, tmp_path / "own", attribution="teacher", rule_set="v9")
+    with pytest.raises(BadInput, match="no usual levels of the rule set 'v2'"):
+        simulate(scenarios, tmp_path / "own", attribution="teacher", calibration="idm", rule_set="v2")
     assert not (tmp_path / "none").exists() and not (tmp_path / "own").exists()
 
 

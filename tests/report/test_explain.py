@@ -160,6 +160,9 @@ def test_verb_explains_a_file_and_a_drive(
     assert "not calibrated: the pressures of different rules cannot be compared" in capsys.readouterr().out
     (tmp_path / "scales").mkdir()
     SCALES.save(tmp_path / "scales")
+    assert main([*one, "--json", "--calibration", str(tmp_path / "scales")]) == 2
+    assert "has no usual levels of the rule set 'v2'" in capsys.readouterr().err
+    replace(SCALES, rule_set="v2").save(tmp_path / "scales")
     assert main([*one, "--json", "--calibration", str(tmp_path / "scales")]) == 0
     explained = json.loads(capsys.readouterr().out)
     assert explained["calibrated"] and len(explained["scenarios"][0]["moments"]) == 1

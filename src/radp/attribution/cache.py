@@ -21,6 +21,7 @@ from radp.model.head import HeadInputs
 from radp.model.network import DiffusionModel
 from radp.planners.identity import planner_hash
 from radp.rules import rules_named
+from radp.rules.sets import PAPER
 from radp.runs.manifest import Manifest
 from radp.scene.samples import Samples
 from radp.storage.errors import StoreError
@@ -28,15 +29,17 @@ from radp.storage.shards import ShardFiles, ShardRows
 
 CACHE = Manifest("cache.json", None, 2, "cache", StoreError, version_key="format", older=(1,))
 FILES = "part-{:05d}.safetensors"
-MADE_OF = ("format", "fingerprint", "planner", "rules", "levels", "constants")  # fingerprint: of format 1
+MADE_OF = ("format", "fingerprint", "planner", "rule_set", "rules", "levels", "constants")  # fingerprint: of format 1
 PART = 256  # samples
 BATCH = 64
 
 
 def identity(model: DiffusionModel, calibration: Calibration) -> dict[str, Any]:
     """What changes the content of a cache, beside its samples and their noise."""
-    rules = rules_named(calibration.rules)
+    rules = rules_named(calibration.rules, calibration.rule_set)
+    named = {} if calibration.rule_set == PAPER else {"rule_set": calibration.rule_set}
     return {
+        **named,
         "planner": planner_hash(model),
         "rules": list(calibration.rules),
         "levels": list(calibration.kappa),
@@ -111,6 +114,10 @@ class Cache:
     def made_of(self) -> dict[str, Any]:
         """What it was made from, without what can be looked up in cache.json."""
         return {name: value for name, value in self.about.items() if name not in ("constants", "answers")}
+
+    @property
+    def rule_set(self) -> str:
+        return self.about.get("rule_set", PAPER)
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -13,21 +13,26 @@ import torch
 from torch import Tensor
 
 from radp.rules import default_rules
+from radp.rules.sets import PAPER
 from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
 
-FILE = "calibration.json"
 PERCENTILE = 75.0
 EPSILON = 1e-6
 
 
-def usual_level(gradients: np.ndarray) -> float:
+def calibration_file(rule_set: str = PAPER) -> str:
+    """Name of the file that holds the levels of a rule set, beside a planner."""
+    return "calibration.json" if rule_set == PAPER else f"calibration-{rule_set}.json"
+
+
+def usual_level(gradients: np.ndarray, felt_alone: bool = False) -> float:
     """kappa > 0 of one rule from its RMS gradients (N,): the 75th percentile.
 
-    A rule that is silent in more than three quarters of the samples has no positive one; then of those gradients that
-    are felt at all (above epsilon), and 1 where none is.
+    A rule that is silent in more than three quarters of the samples has no positive one; then, and always with
+    `felt_alone`, of those gradients that are felt at all (above epsilon), and 1 where none is.
     """
-    level = np.percentile(gradients, PERCENTILE)
+    level = 0.0 if felt_alone else np.percentile(gradients, PERCENTILE)
     felt = gradients[gradients > EPSILON]
     if level <= EPSILON:
         level = np.percentile(felt, PERCENTILE) if len(felt) else 1.0
@@ -53,12 +58,16 @@ class RuleScaling:
 
 @dataclass(frozen=True)
 class Calibration:
-    """kappa (M,) for the rules by name: the 75th percentile of their RMS gradients on the training split."""
+    """kappa (M,) for the rules of one set by name: the 75th percentile of their RMS gradients on the training split.
+
+    The paper's set counts silent moments as well, all others those in which a rule is felt.
+    """
 
     rules: tuple[str, ...]
     kappa: tuple[float, ...]
     samples: int = 0
     about: dict[str, Any] = field(default_factory=dict)  # planner, data, seed
+    rule_set: str = PAPER
 
     @classmethod
     def none(cls) -> Calibration:
@@ -67,13 +76,17 @@ class Calibration:
 
     @classmethod
     def fit(
-        cls, gradients: Iterable[np.ndarray], rules: Sequence[str] | None = None, about: dict[str, Any] | None = None
+        cls,
+        gradients: Iterable[np.ndarray],
+        rules: Sequence[str] | None = None,
+        about: dict[str, Any] | None = None,
+        rule_set: str = PAPER,
     ) -> Calibration:
         """RMS gradients in batches (B, M); `rules` are the names of the M, the paper's six if not given."""
         values = np.concatenate(list(gradients))
-        kappa = [usual_level(column) for column in values.T]
+        kappa = [usual_level(column, felt_alone=rule_set != PAPER) for column in values.T]
         names = tuple(rules or (rule.name for rule in default_rules()))
-        return cls(names, tuple(float(k) for k in kappa), len(values), about or {})
+        return cls(names, tuple(float(k) for k in kappa), len(values), about or {}, rule_set)
 
     @property
     def is_fitted(self) -> bool:
@@ -86,18 +99,21 @@ class Calibration:
         return RuleScaling(tuple(found[name] if k else 1.0 for name, k in zip(names, known)), known)
 
     def save(self, folder: Path | str) -> None:
-        write_json_atomically(Path(folder) / FILE, asdict(self))
+        write_json_atomically(Path(folder) / calibration_file(self.rule_set), asdict(self))
 
     @classmethod
-    def load(cls, folder: Path | str) -> Calibration:
-        """From FOLDER/calibration.json; BadInput names the file and what is wrong."""
-        path = Path(folder) / FILE
+    def load(cls, folder: Path | str, rule_set: str = PAPER) -> Calibration:
+        """From the file of a rule set in FOLDER; BadInput names the file and what is wrong."""
+        path = Path(folder) / calibration_file(rule_set)
         try:
             data = json.loads(path.read_bytes())
             rules, kappa = tuple(map(str, data["rules"])), tuple(map(float, data["kappa"]))
-            calibration = cls(rules, kappa, int(data["samples"]), dict(data.get("about", {})))
+            about, made_for = dict(data.get("about", {})), str(data.get("rule_set", PAPER))
+            calibration = cls(rules, kappa, int(data["samples"]), about, made_for)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{path}: not a readable calibration ({error})") from None
         if len(rules) != len(kappa) or not all(np.isfinite(kappa)) or min(kappa, default=0) < 0:
             raise BadInput(f"{path}: expected one finite scale of at least 0 for each of {len(rules)} rules")
+        if made_for != rule_set:
+            raise BadInput(f"{path} is for the rule set {made_for!r}, expected {rule_set!r}")
         return calibration

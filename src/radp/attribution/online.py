@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -10,10 +10,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from radp.attribution.calibration import FILE, Calibration
-from radp.attribution.teacher import attribute
+from radp.attribution.calibration import Calibration, calibration_file
+from radp.attribution.teacher import attribute, on_rules_terms
+from radp.model.head import WEIGHTS, load_head
+from radp.rules import rule_set
+from radp.rules.sets import PAPER
 from radp.scenario import Scenario
-from radp.scene.builder import RULES_ALONE, SceneConfig, build_scenes
+from radp.scene.builder import FUTURE, RULES_ALONE, SceneConfig, build_scenes, ego_future
 from radp.scene.scene import Scene
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
@@ -35,14 +38,28 @@ class ScenePlanner(Protocol):
         ...
 
 
-def calibration_of(planner: Planner | None, name: str) -> Calibration | None:
-    """The planner's own scales, or those beside the model of that name or path; None if there are neither."""
-    own = getattr(planner, "calibration", None)
-    if own is not None:
-        return own
+def own_rule_set(planner: Planner | None) -> str:
+    """The set that a planner's head was trained for; the paper's where it has no head."""
+    head = getattr(planner, "head", None)
+    return PAPER if head is None else head.config.rule_set
+
+
+def calibration_of(planner: Planner | None, name: str, rules: str = "") -> Calibration | None:
+    """Levels of a rule set: the planner's own, or those beside the model of that name or path; None if there are none.
+
+    `rules`: the set of the planner's head, or of the head beside that model, if not given.
+    """
     name = name.partition("+guidance")[0]
     folder = MODELS / name if name in list_models() else Path(name)
-    return Calibration.load(folder) if (folder / FILE).is_file() else None
+    rules = rules or (_rule_set_beside(folder) if planner is None else own_rule_set(planner))
+    own = getattr(planner, "calibration", None)
+    if own is not None and own.rule_set == rules:
+        return own
+    return Calibration.load(folder, rules) if (folder / calibration_file(rules)).is_file() else None
+
+
+def _rule_set_beside(folder: Path) -> str:
+    return load_head(folder).config.rule_set if (folder / WEIGHTS).is_file() else PAPER
 
 
 def plan_and_scene(planner: Planner, observation: Observation) -> tuple[Plan, Scene]:
@@ -53,25 +70,56 @@ def plan_and_scene(planner: Planner, observation: Observation) -> tuple[Plan, Sc
     return planner.plan(observation), build_scenes(observation, RULES_ALONE)
 
 
-class ExplainedPlanner:
-    """A planner whose plans carry the teacher's pressures too. Trajectories and own pressures stay as they are."""
+def with_expert(scene: Scene, now: Observation, scenarios: Mapping[str, Scenario]) -> Scene:
+    """The scene with the logged expert's next 8 s as seen from where the ego is now; zeros after the log's end."""
+    futures = torch.zeros(len(now), FUTURE, 3)
+    for row, briefing in enumerate(now.briefings):
+        scenario = scenarios[briefing.token]
+        after = scenario.ego[scenario.start + now.step + 1 :]
+        future = ego_future(np.concatenate((now.ego[row, -1:], after)), 0)
+        futures[row, : len(future)] = torch.from_numpy(future).float()
+    return replace(scene, ego_agent_future=futures)
 
-    def __init__(self, planner: Planner, calibration: Calibration | None = None) -> None:
-        self.planner, self.calibration = planner, calibration
+
+class ExplainedPlanner:
+    """A planner whose plans carry the teacher's pressures too. Trajectories and own pressures stay as they are.
+
+    `rules` is a rule set: that of the calibration, or the planner's own, if not given. With `expert_target`, the goal
+    asks for the progress of the logged expert: privileged, for studies; the planner does not see it.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        calibration: Calibration | None = None,
+        rules: str = "",
+        expert_target: bool = False,
+    ) -> None:
+        self.planner, self.calibration, self.expert_target = planner, calibration, expert_target
+        self.rule_set = rules or (own_rule_set(planner) if calibration is None else calibration.rule_set)
+        if calibration is not None and calibration.rule_set != self.rule_set:
+            raise ValueError(f"levels of the rule set {calibration.rule_set!r} do not fit {self.rule_set!r}")
+        self.rules = rule_set(self.rule_set)
         self.name = planner.name
+        self._scenarios: dict[str, Scenario] = {}
 
     def start(self, scenarios: Sequence[Scenario]) -> None:
+        self._scenarios = {scenario.token: scenario for scenario in scenarios} if self.expert_target else {}
         start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
         plan, scene = plan_and_scene(self.planner, observation)
-        why = attribute(plan, scene, calibration=self.calibration)
+        if self.expert_target:
+            scene = with_expert(scene, observation, self._scenarios)
+        judged = on_rules_terms(plan, scene, expert_target=self.expert_target)
+        why = attribute(*judged, None, self.calibration, self.rules)
         return replace(
             plan,
             pressure=own_pressures(plan, why.rules),
             exact_pressure=why.pressure.float(),
             rule_cost=why.cost.float(),
             agent_share=why.agent_share.float(),
+            seam_share=why.seam_share.float(),
             share_tracks=why.tracks,
             rules=why.rules,
         )

@@ -12,7 +12,8 @@ from radp.attribution.teacher import Attribution, attribute
 from radp.model.head import HeadInputs, head_inputs
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
-from radp.rules import RuleContext, rules_named
+from radp.rules import Rule, RuleContext, rule_set, rules_named
+from radp.rules.sets import PAPER
 from radp.runs.progress import Progress
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
@@ -23,12 +24,17 @@ def explain_samples(
     scene: Scene,
     calibration: Calibration | None,
     seeds: Sequence[int],
+    rules: Sequence[Rule] | None = None,
 ) -> tuple[PlanSample, HeadInputs, Attribution]:
-    """Plan B scenes with the noise of their seeds, and ask the teacher about the plans."""
+    """Plan B scenes with the noise of their seeds, and ask the teacher about the plans.
+
+    `rules`: those of the calibration, if not given.
+    """
     drawn = sample_plans(model, scene, noise=noise_of_seeds(seeds, model))
     joint = drawn.trajectories[:, 0]
     context = RuleContext.from_scene(scene, joint[:, 1:], horizon=joint.shape[2])
-    rules = None if calibration is None else rules_named(calibration.rules)
+    if rules is None and calibration is not None:
+        rules = rules_named(calibration.rules, calibration.rule_set)
     return drawn, head_inputs(drawn, scene), attribute(joint[:, 0], context, None, calibration, rules)
 
 
@@ -51,22 +57,22 @@ def compute_states(
 def fit_calibration(
     model: DiffusionModel,
     samples: Samples,
-    batches: int = 100,
+    rows: np.ndarray,
     batch: int = 64,
     seed: int = 0,
     about: dict[str, Any] | None = None,
+    rules: str = PAPER,
 ) -> Calibration:
-    """kappa from the planner's own plans on `batches` random batches of the training split."""
-    rows = np.random.default_rng([seed, 13]).permutation(len(samples))[: batches * batch]
-    gradients = []
+    """kappa of a rule set from the planner's own plans for the samples `rows` of the training split."""
+    gradients, judges = [], rule_set(rules)
     with Progress("samples planned", len(rows)) as progress:
         for first in range(0, len(rows), batch):
             chosen = rows[first : first + batch]
             seeds = sample_seeds(seed, first, len(chosen))
-            _, _, why = explain_samples(model, samples.read(chosen), None, seeds)
+            _, _, why = explain_samples(model, samples.read(chosen), None, seeds, judges)
             gradients.append(why.gradient_norm.numpy())
             progress.advance(len(chosen))
-    return Calibration.fit(gradients, why.rules, about)
+    return Calibration.fit(gradients, why.rules, about, rules)
 
 
 def sample_seeds(seed: int, position: int, count: int) -> list[int]:

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 
 from radp.attribution.calibration import Calibration
-from radp.rules import Rule, RuleContext, registered_rules
+from radp.rules import Rule, RuleContext, rule_set
 from radp.rules.costs import RulePass, rule_pass
 from radp.scene.builder import RULES_ALONE, build_scenes
 from radp.scene.scene import Scene
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
+
+SEAM = 3  # first steps of a plan: their differences reach back to the state now, those of later steps do not
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,17 @@ class Attribution:
     tracks: Tensor | None = None  # (B, N) the track that each object is, -1: nobody; None: the scene does not say
 
     @property
+    def step_share(self) -> Tensor:
+        """(B, M, H) share of each step in the squared gradient: it sums to one, or is 0 where nothing presses."""
+        squares = self.per_step.square()
+        return squares / squares.sum(-1, keepdim=True).clamp(min=torch.finfo(squares.dtype).tiny)
+
+    @property
+    def seam_share(self) -> Tensor:
+        """(B, M) share of the seam, steps 1 to 3: what presses there is how the plan begins, not where it leads."""
+        return self.step_share[..., :SEAM].sum(-1)
+
+    @property
     def dominant(self) -> Tensor:
         """(B,) index of the rule that presses most."""
         return self.pressure.argmax(-1)
@@ -55,19 +68,19 @@ def attribute(
 
     `scene` is what the planner saw: the observation itself, or scenes. `predictions` (B, K, H, 4) are the planner's own
     forecasts of the first K agents of the scene, if not those of the plan; without any, all keep their velocity. Needs
-    no model. `rules`: all that are registered, if not given. The calibration is looked up by the rules' names;
-    pressures of rules without one are not comparable with others.
+    no model. `rules`: those of the calibration's set, or the paper's, if not given. The calibration is looked up by the
+    rules' names; pressures of rules without one are not comparable with others.
 
     >>> now = radp.observe(radp.open_split("sumo14-val")[:1], step=20)
     >>> plan = radp.load_planner("constant_velocity").plan(now)
     >>> radp.attribute(plan, now).rules
     ('collision', 'lane', 'speed', 'kinematics', 'comfort', 'goal')
     """
-    rules = tuple(rules or registered_rules())
+    calibration = calibration or Calibration.none()
+    rules = tuple(rules or rule_set(calibration.rule_set))
     trajectory, context = on_rules_terms(plan, scene, predictions)
     once = rule_pass(trajectory, context, rules)
     names = tuple(rule.name for rule in rules)
-    calibration = calibration or Calibration.none()
     if calibration.is_fitted and not set(calibration.rules) & set(names):
         raise ValueError(f"the calibration is for {', '.join(calibration.rules)}, the rules are {', '.join(names)}")
     scale = calibration.of_rules(names)
@@ -87,9 +100,15 @@ def attribute(
 
 
 def on_rules_terms(
-    plan: Plan | Tensor, scene: Observation | Scene | RuleContext, predictions: Tensor | None = None
+    plan: Plan | Tensor,
+    scene: Observation | Scene | RuleContext,
+    predictions: Tensor | None = None,
+    expert_target: bool = False,
 ) -> tuple[Tensor, RuleContext]:
-    """Trajectories (B, H, 4) at 0.1, 0.2, ... s, and the context in which rules judge them."""
+    """Trajectories (B, H, 4) at 0.1, 0.2, ... s, and the context in which rules judge them.
+
+    With `expert_target` the goal asks for the end of the ego's future in the scene.
+    """
     tracks = None
     if isinstance(plan, Plan):
         if predictions is None:
@@ -98,8 +117,14 @@ def on_rules_terms(
     if isinstance(scene, Observation):
         scene = build_scenes(scene, RULES_ALONE)
     if isinstance(scene, Scene):
-        scene = RuleContext.from_scene(scene, predictions, tracks, horizon=plan.shape[1])
+        horizon = plan.shape[1]
+        scene = RuleContext.from_scene(scene, predictions, tracks, expert_target=expert_target, horizon=horizon)
     return plan, scene
+
+
+def part_pressure(pressure: Tensor, share: Tensor) -> Tensor:
+    """Pressure of a part that has this share of the squared gradient, any shape: log(1 + g sqrt(share) / kappa)."""
+    return torch.log1p(torch.expm1(pressure) * share.sqrt())
 
 
 def _agent_share(once: RulePass, nobody: Tensor) -> Tensor:

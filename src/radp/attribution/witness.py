@@ -27,7 +27,10 @@ PLANS = 6
 
 def rule_constants(rules: Sequence[Rule]) -> dict[str, Any]:
     """Rule, or module that all share -> name -> value of what is written in capitals where it is defined."""
-    own = {rule.name: {"scale": rule.scale, **_capitals(sys.modules[type(rule).__module__])} for rule in rules}
+    own = {
+        rule.name: {"scale": rule.scale, **_capitals(sys.modules[type(rule).__module__]), **rule.constants}
+        for rule in rules
+    }
     shared = {module.__name__.rpartition(".")[2]: _capitals(module) for module in SHARED}
     return {**shared, "sampler": {"steps": STEPS, "temperature": TEMPERATURE}, **own}
 

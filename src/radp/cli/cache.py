@@ -8,18 +8,26 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Calibrate:
-    """Fit the usual gradient of each rule (kappa, the 75th percentile) on plans of a planner; write calibration.json.
+    """Fit the usual gradient of each rule (kappa, the 75th percentile) on plans of a planner.
+
+    Writes calibration.json for the paper's rules, calibration-SET.json for another rule set. Usual should mean usual
+    while driving: take a run of the planner on training scenarios.
 
     Example:
-        radp calibrate --planner runs/radp-mini --data runs/samples --out runs/radp-mini
+        radp simulate  --planner radp-mini --scenarios runs/train --out runs/own
+        radp calibrate --planner radp-mini --data runs/own --rule-set v2 --out runs/levels
     """
 
     planner: str
     """Packaged model or planner folder."""
     data: Path
-    """Samples of the training split, made by `radp data samples`."""
+    """Run of `radp simulate` on training scenarios (its executed states), or samples made by `radp data samples`."""
     out: Path
-    """Folder for calibration.json, usually the planner's own."""
+    """Folder for the levels, usually the planner's own."""
+    rule_set: str = "paper"
+    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount."""
+    stride: int = 5
+    """Samples (0.1 s) between two states of a drive."""
     batches: int = 100
     """Calibration batches."""
     batch: int = 64
@@ -33,17 +41,18 @@ class Calibrate:
         import torch
 
         from radp.attribution.states import fit_calibration
+        from radp.evaluation.driven_states import chosen_rows, open_states
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
         from radp.runs.settings import as_json
-        from radp.training.data import open_samples
 
         torch.set_num_threads(self.threads)
         model = load_planner_model(model_path(self.planner))
-        samples = open_samples(self.data, scene_config(model.config, rules=True))
+        samples = open_states(self.data, scene_config(model.config, rules=True), self.stride)
         about = as_json({name: value for name, value in vars(self).items() if name not in ("out", "threads")})
-        calibration = fit_calibration(model, samples, self.batches, self.batch, self.seed, about)
+        rows = chosen_rows(samples, self.batches * self.batch, [self.seed, 13])
+        calibration = fit_calibration(model, samples, rows, self.batch, self.seed, about, self.rule_set)
         self.out.mkdir(parents=True, exist_ok=True)
         calibration.save(self.out)
         for rule, kappa in zip(calibration.rules, calibration.kappa):
@@ -57,42 +66,46 @@ class MakeCache:
 
     Example:
         radp cache --planner runs/radp-mini --data runs/samples --samples 100000 --out runs/cache-train
+        radp cache --planner runs/radp-mini --data runs/own --rule-set v2 --out runs/cache-own
     """
 
     planner: str
     """Packaged model or planner folder."""
     data: Path
-    """Samples made by `radp data samples`; take different road networks for training and validation."""
+    """Run of `radp simulate` (its executed states), or samples made by `radp data samples`; take different road
+    networks for training and validation."""
     out: Path
     """Folder of the cache; the same command goes on where it was stopped."""
     samples: int = 100_000
     """How many, drawn without repetition (at most as many as there are)."""
+    rule_set: str = "paper"
+    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount."""
+    stride: int = 5
+    """Samples (0.1 s) between two states of a drive."""
     calibration: Path | None = None
-    """Folder with calibration.json; the planner's own by default."""
+    """Folder with the levels of that rule set; the planner's own by default."""
     seed: int = 0
     """Decides samples and noise."""
     workers: int = 2
     """Processes."""
 
     def __call__(self) -> int:
-        import numpy as np
-
         from radp.attribution.cache import write_cache
         from radp.attribution.calibration import Calibration
+        from radp.evaluation.driven_states import chosen_rows, open_states
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
         from radp.runs.errors import BadInput
-        from radp.training.data import open_samples
 
         path = model_path(self.planner)
         model = load_planner_model(path)
         try:
-            scales = Calibration.load(self.calibration or path)
+            scales = Calibration.load(self.calibration or path, self.rule_set)
         except ValueError as error:
             raise BadInput(f"{error}; run radp calibrate first") from None
-        source = open_samples(self.data, scene_config(model.config, rules=True))
-        rows = np.random.default_rng([self.seed, 11]).permutation(len(source))[: self.samples]
+        source = open_states(self.data, scene_config(model.config, rules=True), self.stride)
+        rows = chosen_rows(source, self.samples, [self.seed, 11])
         made = write_cache(self.out, model, source, scales, rows, self.seed, self.workers)
         print(f"{self.out}: {len(made)} samples")
         return 0

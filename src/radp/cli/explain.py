@@ -36,6 +36,8 @@ class Explain:
     """A plan of the rear axle: .csv with columns x, y, heading (or cos, sin) and perhaps t, or .npz."""
     calibration: str | None = None
     """Packaged model or folder with the usual levels of the rules; the planner's own if not given."""
+    rule_set: str = "v2"
+    """Rules that judge: v2 (made for attribution), paper, v2-2s, v2-discount."""
     at: float = 0.0
     """When the trajectory was planned, in seconds after the scenario's start."""
     coordinates: Literal["ego", "world"] = "ego"
@@ -63,6 +65,7 @@ class Explain:
                 self.scenarios,
                 self.planner,
                 self.calibration,
+                self.rule_set,
                 self.agents,
                 self.limit,
                 None if self.all_frames else self.worst,
@@ -70,7 +73,7 @@ class Explain:
             )
         elif (self.scenario and self.trajectory) and not (self.scenarios or self.planner):
             explained, scale = _one_plan(
-                self.scenario, self.trajectory, self.calibration, self.at, self.coordinates == "world"
+                self.scenario, self.trajectory, self.calibration, self.rule_set, self.at, self.coordinates == "world"
             )
         else:
             raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
@@ -82,7 +85,14 @@ class Explain:
 
 
 def _drive(
-    scenarios: str, name: str, calibration: str | None, agents: Agents, limit: int | None, worst: int | None, seed: int
+    scenarios: str,
+    name: str,
+    calibration: str | None,
+    rules: str,
+    agents: Agents,
+    limit: int | None,
+    worst: int | None,
+    seed: int,
 ) -> tuple[list[Explained], Calibration | None]:
     from radp.attribution.online import calibration_of
     from radp.planners import load_planner
@@ -90,12 +100,12 @@ def _drive(
     from radp.scenario.splits import open_split
 
     planner = load_planner(name)
-    scale = _calibration(calibration) if calibration else calibration_of(planner, name)
-    return explain_planner(planner, open_split(scenarios)[:limit], scale, agents, worst, seed), scale
+    scale = _calibration(calibration, rules) if calibration else calibration_of(planner, name, rules)
+    return explain_planner(planner, open_split(scenarios)[:limit], scale, agents, worst, seed, rules), scale
 
 
 def _one_plan(
-    scenario: Path, trajectory: Path, calibration: str | None, at: float, world: bool
+    scenario: Path, trajectory: Path, calibration: str | None, rules: str, at: float, world: bool
 ) -> tuple[list[Explained], Calibration | None]:
     from radp.report.explain import explain_plan
     from radp.report.plan_file import read_plan
@@ -105,18 +115,18 @@ def _one_plan(
     found = open_split(scenario)
     if len(found) != 1:
         raise BadInput(f"{scenario} holds {len(found)} scenarios, expected one")
-    scale = _calibration(calibration) if calibration else None
+    scale = _calibration(calibration, rules) if calibration else None
     step, one = round(at / 0.1), found[0]
     if not 0 <= step < one.frames:
         raise BadInput(f"at is {at:g} s, expected 0 to {0.1 * (one.frames - 1):g} s")
     plan = read_plan(trajectory, observe_logs([one], step), world)
-    return [explain_plan(plan, one, step, scale)[0]], scale
+    return [explain_plan(plan, one, step, scale, rules)[0]], scale
 
 
-def _calibration(name: str) -> Calibration:
+def _calibration(name: str, rules: str) -> Calibration:
     from radp.attribution.online import calibration_of
 
-    found = calibration_of(None, name)
+    found = calibration_of(None, name, rules)
     if found is None:
-        raise BadInput(f"{name} has no calibration.json; radp calibrate makes one")
+        raise BadInput(f"{name} has no usual levels of the rule set {rules!r}; radp calibrate makes them")
     return found

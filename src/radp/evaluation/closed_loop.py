@@ -65,18 +65,17 @@ def driver_of(job: Simulation) -> Planner:
         return planner
     from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
 
-    return ExplainedPlanner(planner, usual_levels(job, planner))
+    return ExplainedPlanner(planner, usual_levels(job, planner), job.rule_set, job.expert_target)
 
 
 def usual_levels(job: Simulation, planner: Planner) -> Calibration | None:
     """What the teacher compares with: of the named planner, else of this one; None if there are none."""
     from radp.attribution.online import calibration_of
 
-    if not job.calibration:
-        return calibration_of(planner, job.planner)
-    found = calibration_of(None, job.calibration)
-    if found is None:
-        raise BadInput(f"{job.calibration!r} is no planner with a calibration")
+    found = calibration_of(None if job.calibration else planner, job.calibration or job.planner, job.rule_set)
+    if found is None and (job.calibration or job.rule_set):
+        wanted = f" of the rule set {job.rule_set!r}" if job.rule_set else ""
+        raise BadInput(f"{job.calibration or job.planner!r} has no usual levels{wanted}; radp calibrate makes them")
     return found
 
 
@@ -89,7 +88,7 @@ def planner_facts(job: Simulation, driver: Planner, *folders: Path | str) -> dic
     learned = isinstance(getattr(planner, "model", None), nn.Module)
     levels = usual_levels(job, planner) if learned or job.attribution == "teacher" else None
     facts = {"planner_file": _file_hash(job.planner)}
-    identity = identity_of(planner, job.planner, levels and [levels.rules, levels.kappa, levels.is_fitted])
+    identity = identity_of(planner, job.planner, levels and _levels_of(levels))
     if identity is None:
         return facts
     for folder in (Path(folder) for folder in folders):
@@ -109,6 +108,12 @@ def planner_facts(job: Simulation, driver: Planner, *folders: Path | str) -> dic
                 "file have changed since; choose another folder, or delete this one to drive again"
             )
     return {**facts, "planner_hash": identity}
+
+
+def _levels_of(levels: Calibration) -> list[Any]:
+    """What a run's identity keeps of a calibration; the paper's set is not named, as runs of it never were."""
+    named = [] if levels.rule_set == "paper" else [levels.rule_set]
+    return [levels.rules, levels.kappa, levels.is_fitted, *named]
 
 
 class Run:
@@ -169,8 +174,12 @@ def _settled(simulation: Simulation) -> Simulation:
     if simulation.attribution not in ATTRIBUTIONS:
         raise BadInput(f"attribution is {simulation.attribution!r}, expected one of {', '.join(ATTRIBUTIONS)}")
     taught = simulation.attribution == "teacher"
-    if simulation.calibration and not taught:
-        raise BadInput("a calibration is for the teacher: add --attribution teacher")
+    if not taught and (simulation.calibration or simulation.rule_set or simulation.expert_target):
+        raise BadInput("calibration, rule set and expert's target are for the teacher: add --attribution teacher")
+    if simulation.rule_set:
+        from radp.rules import rule_set
+
+        rule_set(simulation.rule_set)  # BadInput if there is none of this name
     plain = narrowed(Simulation, simulation)
     return replace(plain, scenarios=_absolute(plain.scenarios), keep_plans=plain.keep_plans or taught)
 

@@ -35,6 +35,11 @@ class Simulation(DriveOptions, Assignment):
     """own: what the planner's head reports (kept with --keep-plans); teacher: the exact pressures too, always kept."""
     calibration: str = ""
     """Planner whose usual levels the teacher goes by, for planners that have none of their own."""
+    rule_set: str = ""
+    """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount; those of the planner's head if not
+    given, the paper's if it has none."""
+    expert_target: bool = False
+    """The teacher's goal asks for the logged expert's progress instead of what is reachable: for studies only."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ class HeadConfig:
     heads: int = 6
     hidden: int = HIDDEN
     pieces: int = 0  # none: pressures as they were trained
+    rule_set: str = "paper"  # whose pressures it was taught
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -13,7 +13,8 @@ from radp.attribution.online import ExplainedPlanner, plan_and_scene
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute, on_rules_terms
 from radp.report.viewer.words import kind_words, margin_words, object_words
-from radp.rules import registered_rules
+from radp.rules import Rule, registered_rules, rule_set
+from radp.rules.sets import V2
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
 from radp.scene.builder import RULES_ALONE, build_scenes
@@ -26,6 +27,7 @@ from radp.sim.settings import Agents
 from radp.sim.simulate import simulate
 
 APART = 10  # samples between two moments that are both reported as the worst
+OF_MOTION = ("kinematics", "comfort")  # rules of which seam and plan are reported apart
 UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"
 
 
@@ -46,9 +48,13 @@ def explain_planner(
     agents: Agents = "reactive",
     worst: int | None = 3,
     seed: int = 0,
+    rules: str = "",
 ) -> list[Explained]:
-    """Drive with the teacher beside the planner; the `worst` moments of each drive, or all with None."""
-    listener, out = _Listener(planner, calibration), []
+    """Drive with the teacher beside the planner; the `worst` moments of each drive, or all with None.
+
+    `rules` is the rule set: that of the calibration, or v2, if not given.
+    """
+    listener, out = _Listener(planner, calibration, rules or _set_of(calibration)), []
     for rollout in simulate(listener, scenarios, agents, seed=seed):
         token = rollout.scenario.token
         steps = [s for s in range(len(rollout.time_us)) if (token, s) in listener.heard]
@@ -64,14 +70,19 @@ def explain_planner(
 
 
 def explain_plan(
-    plan: Plan, scenario: Scenario, step: int = 0, calibration: Calibration | None = None
+    plan: Plan, scenario: Scenario, step: int = 0, calibration: Calibration | None = None, rules: str = ""
 ) -> tuple[Explained, Attribution]:
     """One plan of anybody's, made `step` samples after the scenario's start, in the world as the log has it."""
-    reasons, why = _reasons(plan, build_scenes(observe_logs([scenario], step), RULES_ALONE), calibration)
+    scene = build_scenes(observe_logs([scenario], step), RULES_ALONE)
+    reasons, why = _reasons(plan, scene, calibration, rule_set(rules or _set_of(calibration)))
     frame = scenario.start + step
     seconds = float(scenario.time_us[frame] - scenario.time_us[scenario.start]) * 1e-6
     moment = _moment(reasons, 0, step, seconds, scenario.tracks)
     return Explained(scenario.token, scenario.kind, [moment]), why
+
+
+def _set_of(calibration: Calibration | None) -> str:
+    return V2 if calibration is None else calibration.rule_set
 
 
 def worst_moments(reasons: Reasons, count: int) -> list[int]:
@@ -86,20 +97,21 @@ def worst_moments(reasons: Reasons, count: int) -> list[int]:
 class _Listener(ExplainedPlanner):
     """Drives as its planner does, and remembers why each plan was pressed: (token, step) -> Reasons of one plan."""
 
-    def __init__(self, planner: Planner, calibration: Calibration | None) -> None:
-        super().__init__(planner, calibration)
+    def __init__(self, planner: Planner, calibration: Calibration | None, rules: str) -> None:
+        super().__init__(planner, calibration, rules)
         self.heard: dict[tuple[str, int], Reasons] = {}
 
     def plan(self, observation: Observation) -> Plan:
         plan, scene = plan_and_scene(self.planner, observation)
-        reasons, _ = _reasons(plan, scene, self.calibration)
+        reasons, _ = _reasons(plan, scene, self.calibration, self.rules)
         for row, briefing in enumerate(observation.briefings):
             self.heard[briefing.token, observation.step] = reasons.of(row)
         return plan
 
 
-def _reasons(plan: Plan, scene: Scene, calibration: Calibration | None) -> tuple[Reasons, Attribution]:
-    rules = registered_rules()
+def _reasons(
+    plan: Plan, scene: Scene, calibration: Calibration | None, rules: Sequence[Rule]
+) -> tuple[Reasons, Attribution]:
     trajectory, context = on_rules_terms(plan, scene)
     why = attribute(trajectory, context, None, calibration, rules)
     return reasons_of(why, trajectory, context, rules, calibration), why
@@ -117,7 +129,7 @@ def _moment(reasons: Reasons, i: int, step: int, seconds: float, tracks: Tracks)
 
 
 def _rule(reasons: Reasons, i: int, m: int) -> dict[str, Any]:
-    numbers = {name: getattr(reasons, name)[i, m] for name in ("pressure", "level", "begins", "peak", "margin")}
+    numbers = {name: getattr(reasons, name)[i, m] for name in ("pressure", "level", "begins", "peak", "margin", "seam")}
     clean = {name: None if np.isnan(value) else round(float(value), 4) for name, value in numbers.items()}
     return {"rule": reasons.rules[m], "calibrated": reasons.calibrated[m], **clean, "unit": reasons.units[m]}
 
@@ -131,6 +143,8 @@ def sentence(moment: dict[str, Any]) -> str:
     calm = top["level"] is not None and top["level"] < 1
     opening = f"nothing presses more than usual; most of all {top['rule']}" if calm else f"{top['rule']} presses most"
     words = f"{at}{opening}, {_strength(top)}, from {top['begins']:.1f} s of the plan on (most at {top['peak']:.1f} s)"
+    if top["rule"] in OF_MOTION and top.get("seam") is not None:
+        words += f", {100 * top['seam']:.0f} % of it in how the plan begins (first 0.3 s)"
     if top["rule"] == "collision" and moment["object"] is not None:
         named = object_words(moment["object"]).strip(" ()")
         words += f", because of {named} ({100 * moment['object']['share']:.0f} % of it)"

@@ -38,11 +38,19 @@ class Pairs:
     scenes: int  # of the batch
 
 
+@dataclass(frozen=True)
 class Collision(Rule):
-    """Softmax-weighted mean over the active (h, n) of gate * phi(d_safe - d_box); exactly 0 when nothing is active."""
+    """Softmax-weighted mean over the active (h, n) of gate * phi(d_safe - d_box); exactly 0 when nothing is active.
+
+    `from_now`: the gate counts from now on, so that an encounter matters only if it begins within these seconds; the
+    paper's reading (None) counts the time to collision from each step of the plan. `discount`: the gate fades with
+    exp(-t_h / discount) along the plan.
+    """
 
     name, unit, scale, weight = "collision", "m", 0.5, 2.5
     describes = "clearance"
+    from_now: float | None = None  # s
+    discount: float | None = None  # s
 
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         return self.agent_costs(trajectory, context).sum(1)
@@ -88,13 +96,23 @@ class Collision(Rule):
 
     @torch.no_grad()
     def gate(self, pairs: Pairs) -> Tensor:
-        """(Q,) in [0, 1]: near, or about to meet, and short of clearance; 0 beyond 20 m."""
+        """(Q,) in [0, 1]: near, or about to meet, and short of clearance; 0 beyond 20 m.
+
+        Counted from now with L = `from_now`: near * sigmoid((L - t_h) / 0.5 s), and TTC becomes t_h + TTC below L.
+        """
         ttc = pairs.separation.clamp(min=0) / pairs.closing.clamp(min=1e-3)
         near = torch.sigmoid((CLEARANCE - pairs.separation) / _NEAR_WIDTH)
-        soon = torch.sigmoid((RISK_TTC - ttc) / _TTC_WIDTH) * (1 - torch.exp(-pairs.closing / _CLOSING_WIDTH))
+        time = STEP * (pairs.step + 1).to(ttc.dtype)  # t_h
+        left = RISK_TTC - ttc
+        if self.from_now is not None:
+            near = near * torch.sigmoid((self.from_now - time) / _TTC_WIDTH)
+            left = self.from_now - time - ttc
+        soon = torch.sigmoid(left / _TTC_WIDTH) * (1 - torch.exp(-pairs.closing / _CLOSING_WIDTH))
         meets = torch.sigmoid((CLEARANCE - pairs.miss) / _MISS_WIDTH)
         short = torch.sigmoid(pairs.violation / _DEFICIT_WIDTH)
         gate = torch.maximum(near, soon * meets) * short * (pairs.separation <= ACTIVE_DISTANCE)
+        if self.discount is not None:
+            gate = gate * torch.exp(-time / self.discount)
         return gate.masked_fill(gate < MIN_GATE, 0.0)
 
     @torch.no_grad()

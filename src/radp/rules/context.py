@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from radp.geometry.frames import pose_frame
-from radp.rules.motion import STEP, Motion, motion_of
+from radp.rules.motion import STEP, Motion, motion_of, unit_heading
 from radp.rules.route import Match, Route
 from radp.scenario.vehicle import PACIFICA, Vehicle
 from radp.scene.scene import (
@@ -54,6 +54,7 @@ class RuleContext:
     tracks: Tensor | None = None  # (B, N) the track that each of them is, -1: nobody; None: not known
     bound: Match | None = None  # of the plan that the rules look at
     bound_now: Match | None = None  # (B, 1) of the ego now
+    bound_corners: Match | None = None  # (B, 4 H) of the corners of the body along that plan
     bound_motion: Motion | None = None  # of that plan, differentiable
 
     @classmethod
@@ -65,12 +66,14 @@ class RuleContext:
         tracks: Tensor | None = None,
         *,
         logged: bool = False,
+        expert_target: bool = False,
         horizon: int = 80,
     ) -> RuleContext:
         """At run time: `predictions` (B, K, H, 4) of a planner, everybody else goes straight on.
 
         They are about `tracks` (B, K), or, if these are not given, about the first K agents of the scene (the nearest K
-        road users where it has none). With `logged`, in training: agents and goal from the futures in the scene.
+        road users where it has none). With `logged`, in training: agents and goal from the futures in the scene. With
+        `expert_target`, for studies: only the goal from the ego's future in the scene.
         """
         ego, view = scene.ego_current_state, RuleView.of(scene)
         agents = scene.agent_tracks
@@ -87,7 +90,7 @@ class RuleContext:
             target=torch.zeros_like(speed),
             tracks=view.object_tracks,
         )
-        return replace(context, target=_target(context, scene, logged, horizon))
+        return replace(context, target=_target(context, scene, logged or expert_target, horizon))
 
     def repeat_interleave(self, times: int) -> RuleContext:
         """Each scene `times` times in a row: batch B becomes B * times."""
@@ -110,16 +113,36 @@ class RuleContext:
         """Where the plan lies on the route: the bound match, or a fresh one."""
         return self.bound if self.bound is not None else self.route.match(trajectory[..., :2].detach())
 
-    def bind(self, trajectory: Tensor) -> RuleContext:
-        """The context with the match of this plan, and of the ego now, computed once for all rules."""
+    def corner_match(self, trajectory: Tensor) -> Match:
+        """Where each corner of the body lies on the route, in the order of `body_corners`: (B, 4 H)."""
+        if self.bound_corners is not None:
+            return self.bound_corners
+        return self.route.match(body_corners(trajectory.detach()).flatten(1, 2))
+
+    def bind(self, trajectory: Tensor, corners: bool = False) -> RuleContext:
+        """The context with the match of this plan, its body's `corners` and the ego now, made once for all rules."""
         plan = trajectory[..., :2].detach()
-        match = self.route.match(torch.cat((torch.zeros_like(plan[:, :1]), plan), 1))
-        return replace(self, bound=match.steps(1, plan.shape[1] + 1), bound_now=match.steps(0, 1))
+        points = [torch.zeros_like(plan[:, :1]), plan]
+        if corners:
+            points.append(body_corners(trajectory.detach()).flatten(1, 2))
+        match, end = self.route.match(torch.cat(points, 1)), plan.shape[1] + 1
+        edges = match.steps(end, 5 * end - 4) if corners else None
+        return replace(self, bound=match.steps(1, end), bound_now=match.steps(0, 1), bound_corners=edges)
 
     def progress_now(self, like: Tensor) -> Tensor:
         """(B, 1) progress of the ego now, in the type of `like` (B, ...)."""
         origin = like.new_zeros(like.shape[0], 1, 2)
         return (self.bound_now or self.route.match(origin)).progress(origin)
+
+
+def body_corners(trajectory: Tensor) -> Tensor:
+    """(B, H, 4) -> (B, H, 4, 2) corners of the ego's body: front left, front right, rear right, rear left [m]."""
+    forward = unit_heading(trajectory)
+    left = torch.stack((-forward[..., 1], forward[..., 0]), -1)
+    along = trajectory.new_tensor([FRONT, FRONT, FRONT - EGO_LENGTH, FRONT - EGO_LENGTH])
+    aside = trajectory.new_tensor([1.0, -1.0, -1.0, 1.0]) * (EGO_WIDTH / 2)
+    offset = along[:, None] * forward.unsqueeze(-2) + aside[:, None] * left.unsqueeze(-2)
+    return trajectory[..., None, :2] + offset
 
 
 def _agents(

@@ -18,7 +18,7 @@ def rule_costs(trajectory: Tensor, scene: Scene | RuleContext, rules: Sequence[R
     """trajectory (B, H, 4), ego frame, metres -> (B, M) costs J_i, not weighted, not normalised. Differentiable."""
     context = scene if isinstance(scene, RuleContext) else RuleContext.from_scene(scene, horizon=trajectory.shape[1])
     rules = rules or default_rules()
-    context = context.bind(trajectory)
+    context = context.bind(trajectory, corners=any(rule.asks_corners for rule in rules))
     if any(rule.asks_motion for rule in rules):
         context = replace(context, bound_motion=context.motion(trajectory))
     return _costs(rules, [trajectory] * len(rules), [context] * len(rules))[0]
@@ -49,7 +49,7 @@ def rule_pass(trajectory: Tensor, context: RuleContext, rules: Sequence[Rule] | 
     the penalties of all rules, are computed in one go each: at batch 1 the number of operations is what costs time.
     """
     rules = rules or default_rules()
-    context = context.bind(trajectory)
+    context = context.bind(trajectory, corners=any(rule.asks_corners for rule in rules))
     contexts = [context] * len(rules)
     moving = [i for i, rule in enumerate(rules) if rule.asks_motion]
     with torch.enable_grad():

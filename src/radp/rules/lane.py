@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from radp.rules.context import EGO_WIDTH, RuleContext
+from radp.rules.context import EGO_WIDTH, RuleContext, body_corners
 from radp.rules.penalty import Term
 from radp.rules.rule import PenaltyRule
 
@@ -33,3 +35,32 @@ class Lane(PenaltyRule):
         error = match.lateral(trajectory)
         over = torch.maximum(error - match.left_width, -error - match.right_width) + EGO_WIDTH / 2
         return over.masked_fill(~match.valid, -torch.inf)
+
+
+@dataclass(frozen=True)
+class BodyLane(PenaltyRule):
+    """J(o + margin; 0.5), o = how far the outermost of the four body corners is beyond the corridor's border.
+
+    Every corner is matched with the route on its own. There is no term for the centre line, so the gradient speaks of
+    the border alone.
+    """
+
+    name, unit, scale, weight = "lane", "m", 0.5, 0.8
+    describes = "the lane boundary"
+    asks_corners = True
+    margin: float = 0.3  # m to the border that the body should keep
+
+    def terms(self, trajectory: Tensor, context: RuleContext) -> list[Term]:
+        over, valid = self._over(trajectory, context)
+        return [Term(over + self.margin, self.scale, valid)]
+
+    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        over, valid = self._over(trajectory, context)
+        return over.masked_fill(~valid, -torch.inf)
+
+    def _over(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
+        """(B, H) signed distance of the outermost corner beyond the border [m], and where there is a route."""
+        match = context.corner_match(trajectory)
+        error = match.lateral(body_corners(trajectory).flatten(1, 2))
+        over = torch.maximum(error - match.left_width, -error - match.right_width)
+        return over.unflatten(1, (-1, 4)).amax(-1), match.valid.unflatten(1, (-1, 4)).all(-1)

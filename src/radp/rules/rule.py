@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -36,6 +36,15 @@ class Rule(ABC):
     weight: ClassVar[float]  # w_i in the alignment loss
     describes: ClassVar[str]  # what is violated, for reports: "clearance", "lane boundary", ...
     asks_motion: ClassVar[bool] = False  # whether `context.motion` is asked: it is then made once for all such rules
+    asks_corners: ClassVar[bool] = False  # whether `context.corner_match` is asked, too
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What this instance does otherwise than the defaults of its class: name -> value."""
+        if not is_dataclass(self):
+            return {}
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
 
     @abstractmethod
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
@@ -110,15 +119,6 @@ def registered_rules() -> tuple[Rule, ...]:
     """All rules in order of registration; the paper's six come first."""
     default = default_rules()
     return tuple(sorted(_REGISTRY.values(), key=lambda rule: rule not in default))
-
-
-def rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
-    """Registered rules by name, in the order of the names; KeyError names the one that is missing."""
-    known = {rule.name: rule for rule in registered_rules()}
-    for name in names:
-        if name not in known:
-            raise KeyError(f"no rule named {name!r}; registered: {', '.join(known)}")
-    return tuple(known[name] for name in names)
 
 
 _DEFAULT: tuple[Rule, ...] = ()

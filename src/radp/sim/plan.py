@@ -33,6 +33,7 @@ class Plan:
     agent_share: Tensor | None = None  # (B, N) share of each object of the scene in the collision pressure
     predicted_tracks: Tensor | None = None  # (B, K) object of the observation that a prediction is about, -1: nobody
     share_tracks: Tensor | None = None  # (B, N) object of the observation that has the share, -1: nobody
+    seam_share: Tensor | None = None  # (B, M) share of the first three steps in each exact pressure's squared gradient
 
     def time_grid(self) -> Tensor:
         """(B, H) seconds, float64."""

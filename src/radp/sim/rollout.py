@@ -48,6 +48,7 @@ class Rollout:
     failure: str | None = None  # why the planner failed here; such a drive scores 0
     predicted_tracks: np.ndarray | None = None  # (S, K) which of `agents` a prediction is about, -1: nobody
     share_tracks: np.ndarray | None = None  # (S, N) which of `agents` has the share, -1: nobody
+    seam_shares: np.ndarray | None = None  # (S, M) share of each plan's first three steps in the exact pressures
 
 
 def logged_agents(scenario: Scenario, samples: int) -> Tracks:

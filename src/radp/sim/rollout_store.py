@@ -39,6 +39,7 @@ class _Stored:
     rules: tuple[str, ...] = ()
     predicted_tracks: np.ndarray | None = None
     share_tracks: np.ndarray | None = None
+    seam_shares: np.ndarray | None = None
 
     @classmethod
     def of(cls, rollout: Rollout) -> _Stored:

@@ -208,6 +208,7 @@ def _extras(plan: Plan) -> dict[str, np.ndarray]:
         "agent_shares": plan.agent_share,
         "predicted_tracks": plan.predicted_tracks,
         "share_tracks": plan.share_tracks,
+        "seam_shares": plan.seam_share,
     }
     return {name: _stored(tensor) for name, tensor in extras.items() if tensor is not None}
 

@@ -85,7 +85,7 @@ class HeadTask:
         width = cache.read(np.zeros(1, dtype=np.int64))[0].ego_token.shape[-1]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.model = AttributionHead(HeadConfig(width, cache.rules, config.heads))
+            self.model = AttributionHead(HeadConfig(width, cache.rules, config.heads, rule_set=cache.rule_set))
         self.favour = Favour.of(cache.pressure, cache.rules)
         self.threshold = torch.from_numpy(self.favour.threshold).float()
         self.weight = torch.from_numpy(self.favour.weight).float()

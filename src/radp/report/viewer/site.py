@@ -143,7 +143,7 @@ def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Seque
 
 
 def _calibration(run: Run) -> Calibration | None:
-    return calibration_of(None, run.job.calibration or run.job.planner)
+    return calibration_of(None, run.job.calibration or run.job.planner, run.job.rule_set)
 
 
 def _run_words(run: Run) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 from radp.evaluation.alignment import align, count_events, cross_table, measure, risks
 from radp.evaluation.controls import OTHERS, clock, other_drives
 from radp.evaluation.drives import Drives, pooled, stack
-from radp.evaluation.endpoints import ENDPOINTS, Endpoint
+from radp.evaluation.endpoints import ENDPOINTS, EXECUTED, PAPER, Endpoint
 from radp.report.alignment_tables import alignment_json, alignment_table, control_table, cross_as_table, rival_table
 from radp.runs.errors import BadInput
 
@@ -27,7 +27,7 @@ def made_drives(count: int = 12, frames: int = 149, seed: int = 0) -> Drives:
     lengths = draw.integers(100, frames + 1, count)
     inside = np.arange(frames) < lengths[:, None]
     severity = {
-        e.name: np.where(inside, np.abs(draw.normal(size=(count, frames)).cumsum(1)) * 0.1, np.nan) for e in ENDPOINTS
+        name: np.where(inside, np.abs(draw.normal(size=(count, frames)).cumsum(1)) * 0.1, np.nan) for name in EXECUTED
     }
     plain = Drives(RULES, tuple(map(str, range(count))), lengths, {}, severity)
     found = risks(plain)
@@ -125,12 +125,12 @@ def test_tables_say_everything():
     drives = made_drives(8)
     aligned, cross = align(drives, resamples=100), cross_table(drives, "head", resamples=100)
     text = alignment_table(aligned, "here").markdown()
-    assert text.count("| teacher |") == text.count("| head |") == 8 and "8 drives" in text
+    assert text.count("| teacher |") == text.count("| head |") == 11 and "8 drives" in text
     controls = control_table(aligned, "here")
-    assert len(controls.rows) == 16 and all(len(row) == len(controls.header) for row in controls.rows)
+    assert len(controls.rows) == 22 and all(len(row) == len(controls.header) for row in controls.rows)
     assert "minus teacher" in rival_table(aligned, "here").markdown()
     assert "matched minus best other" in cross_as_table(cross, "here").markdown()
-    assert len(alignment_json(aligned, [cross])["rows"]) == 28  # teacher, head, clock, persistence
+    assert len(alignment_json(aligned, [cross])["rows"]) == 40  # 10 endpoints; teacher, head, clock, persistence
 
 
 def test_series_of_different_length_are_stacked():
@@ -144,7 +144,7 @@ def drives_with(severity: np.ndarray, score: np.ndarray, tokens: tuple[str, ...]
     scores = np.repeat(score[..., None], len(RULES), -1)
     names = tokens or tuple(map(str, range(count)))
     lengths = np.full(count, frames)
-    return Drives(RULES, names, lengths, {"teacher": scores}, {e.name: severity for e in ENDPOINTS})
+    return Drives(RULES, names, lengths, {"teacher": scores}, dict.fromkeys(EXECUTED, severity))
 
 
 def test_a_pressure_that_is_only_a_clock_is_no_evidence():
@@ -158,7 +158,7 @@ def test_a_pressure_that_is_only_a_clock_is_no_evidence():
     assert aligned.row("lane", "clock").rho.value > 0.9 and lane.other.value == pytest.approx(lane.rho.value, abs=0.05)
     assert not lane.is_evidence
     text = alignment_table(aligned, "here").markdown()
-    assert text.count("no evidence") == 8 + 1  # seven endpoints, the mean, and the note that explains it
+    assert text.count("no evidence") == 11 + 1  # seven endpoints, three beside, the mean, and the note that explains it
 
 
 def test_a_pressure_that_knows_its_drive_is_evidence():
@@ -204,3 +204,14 @@ def test_pooled_drives_are_those_of_all_runs():
     assert rho[2].groups == 5  # drives of one token are drawn together
     with pytest.raises(BadInput, match="different rules"):
         pooled([a, replace(b, rules=RULES[::-1])])
+
+
+def test_the_papers_reading_is_another_one_with_its_own_mean():
+    drives = made_drives(8)
+    main, paper = (align(drives, resamples=50, reading=reading) for reading in ("main", "paper"))
+    assert paper.seven == PAPER and [e.name for e in paper.endpoints] == [*(e.name for e in PAPER), "goal_total"]
+    for aligned in (main, paper):
+        means = [aligned.row(e.name, "teacher").rho.value for e in aligned.seven]
+        assert aligned.macro["teacher"]["rho"].value == pytest.approx(np.mean(means))
+    same, other = (main.row(name, "teacher").rho == paper.row(name, "teacher").rho for name in ("lane", "comfort"))
+    assert same and not other

@@ -10,8 +10,8 @@ import grimp
 import numpy as np
 import pytest
 
-from radp.evaluation.endpoints import ENDPOINTS, Endpoint
-from radp.evaluation.risk import future_risk, severities
+from radp.evaluation.endpoints import BESIDE, ENDPOINTS, EXECUTED, PAPER, READINGS, Endpoint
+from radp.evaluation.risk import all_severities, future_risk, severities, shortfall, shortfall_before, smooth_motion
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
 from radp.sim.rollout import Rollout, logged_agents
@@ -43,20 +43,22 @@ def test_windows_are_cut_at_the_end_and_count_with_half_of_them_left():
     )
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
+@pytest.mark.parametrize("endpoint", (*PAPER, *BESIDE["main"]), ids=lambda e: e.name)
 def test_windows_equal_a_plain_loop(endpoint):
     draw = np.random.default_rng(0)
     lengths = np.array([1, 30, 100, 149])
     severity = np.where(np.arange(149) < lengths[:, None], draw.normal(size=(4, 149)), np.nan)
     found = future_risk(severity, lengths, endpoint)
-    steps = round(endpoint.window / 0.1)
+    steps, skipped = round(endpoint.window / 0.1), round(endpoint.begin / 0.1)
+    of = {"max": np.max, "mean": np.mean, "last": lambda window: window[-1]}[endpoint.aggregate]
     for i, length in enumerate(lengths):
         for t in range(149):
-            window = severity[i, t : min(t + steps, length - 1) + 1]
-            if len(window) - 1 < steps / 2 or t >= length:
+            window = severity[i, t + skipped + (skipped > 0) : min(t + steps, length - 1) + 1]
+            whole = steps - skipped
+            if len(window) - (skipped == 0) < whole / 2 or t >= length:
                 assert np.isnan(found[i, t])
             else:
-                assert found[i, t] == (window.max() if endpoint.aggregate == "max" else window[-1])
+                assert found[i, t] == pytest.approx(of(window), abs=1e-12)
 
 
 def test_a_severity_that_is_not_defined_in_the_window_gives_no_risk():
@@ -73,10 +75,11 @@ def logged_drive() -> Rollout:
 
 def test_severities_of_the_expert_itself():
     drive = logged_drive()
-    found = severities(drive, evaluate(drive))
-    assert set(found) == {e.name for e in ENDPOINTS}
+    found = all_severities(drive, evaluate(drive))
+    assert set(found) == set(EXECUTED) and set(severities(drive, evaluate(drive))) == {e.name for e in ENDPOINTS}
     assert all(values.shape == (len(drive.ego),) for values in found.values())
-    assert found["collision"].max() == 0.0 and found["goal"].max() == 0.0
+    assert found["collision"].max() == 0.0 and found["goal_same"].max() == 0.0
+    assert found["goal_total"][0] > 0.9 and found["goal_total"][-1] < 0.02
     assert found["lane"].max() < 0.0  # inside the route
 
 
@@ -99,7 +102,9 @@ def test_standing_still_leaves_the_progress_to_the_expert():
     stands[:] = stands[0]
     stands[:, Ego.VX : Ego.VX + 2] = 0.0
     parked = replace(drive, ego=stands)
-    deficit = severities(parked, evaluate(parked))["goal"]
+    found = all_severities(parked, evaluate(parked))
+    deficit = found["goal_same"]
+    assert found["goal"].min() == 1.0  # it could have rolled on, and did not
     assert deficit[0] == 0.0 and deficit[-1] > 0.8 and (np.diff(deficit) >= -1e-9).all()
 
 
@@ -108,12 +113,44 @@ def test_dynamics_are_ratios_to_their_bounds():
     ego = drive.ego.copy()
     ego[:, Ego.VX], ego[:, Ego.AX], ego[:, Ego.YAW_RATE] = 5.0, -4.0, 0.0
     ego[10, Ego.AX], ego[20, Ego.YAW_RATE] = 3.0, 1.8
-    found = severities(replace(drive, ego=ego), evaluate(drive))
-    assert found["kinematics"][0] == pytest.approx(0.5)  # braking 4 of 8
-    assert found["kinematics"][20] == pytest.approx(2.0)  # 9 m/s2 across, 4.5 allowed
-    assert found["comfort"][10] == pytest.approx(70.0 / 8.37)
+    jolted = replace(drive, ego=ego)
+    found = all_severities(jolted, evaluate(drive))
+    assert found["kinematics_raw"][0] == pytest.approx(0.5)  # braking 4 of 8
+    assert found["kinematics_raw"][20] == pytest.approx(2.0)  # 9 m/s2 across, 4.5 allowed
+    assert found["comfort_raw"][10] == pytest.approx(70.0 / 8.37)
+    assert found["kinematics"][0] == pytest.approx(0.5) and found["kinematics"][20] < 1.5  # one sample is smoothed away
+    assert found["comfort"][10] < 0.2 * found["comfort_raw"][10]
+    straight = replace(jolted, ego=np.where(np.arange(11) >= Ego.YAW_RATE, 0.0, ego))
+    series, motion = evaluate(straight).details.comfort.series, smooth_motion(straight)
+    np.testing.assert_allclose(motion.along, series["lon_acceleration"], atol=1e-7)  # the metric's own, going straight
+    np.testing.assert_allclose(motion.jerk_along, series["lon_jerk"], atol=1e-6)
 
 
 def test_a_failed_drive_has_no_severities():
     drive = replace(logged_drive(), failure="lost")
-    assert all(np.isnan(values).all() for values in severities(drive, evaluate(drive)).values())
+    assert all(np.isnan(values).all() for values in all_severities(drive, evaluate(drive)).values())
+
+
+def test_shortfall_by_hand():
+    speed = np.full(101, 5.0)
+    steady = 0.5 * np.arange(101)  # 5 m/s: 40 m in 8 s, in reach are 40 + 0.25 * 64 = 56 m
+    short = shortfall(steady, speed)
+    assert short[0] == pytest.approx(1 - 40 / 56) and short[40] == pytest.approx(1 - 30 / (30 + 0.25 * 36))
+    np.testing.assert_allclose(shortfall(2 * steady, speed)[:20], 0.0)  # more than expected is no negative risk
+    before = shortfall_before(steady, speed)
+    assert np.isnan(before[:10]).all() and before[90] == pytest.approx(1 - 40 / 56)
+    assert before[20] == pytest.approx(1 - 10 / (10 + 0.25 * 4))
+    np.testing.assert_allclose(shortfall(np.zeros(101), np.zeros(101))[0], 1.0)
+
+
+def test_readings_have_the_same_seven_risks_and_their_own_windows():
+    assert [e.name for e in READINGS["main"]] == [e.name for e in READINGS["paper"]]
+    late, mean = BESIDE["main"][:2]
+    assert (late.begin, late.window, late.series) == (1.0, 2.0, "ttc") and mean.aggregate == "mean"
+    assert {e.persistence for e in ENDPOINTS} <= set(EXECUTED)
+
+
+def test_a_window_that_begins_later_does_not_see_the_present():
+    late = Endpoint("x", "x", 0.4, "max", 0.0, "", begin=0.2)
+    severity = np.array([[9.0, 8.0, 7.0, 1.0, 2.0, 3.0, 0.0]])
+    np.testing.assert_array_equal(future_risk(severity, np.array([7]), late)[0], [2, 3, 3, 0, *[np.nan] * 3])

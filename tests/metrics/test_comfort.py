@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.signal import savgol_filter
 
-from radp.metrics.comfort import BOUNDS, _smooth
+from radp.metrics.comfort import BOUNDS, smoothed
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
 from tests.metrics.made_drives import drive_on
@@ -23,7 +23,7 @@ def test_filter_equals_scipy(window: int, order: int, derivative: int, samples: 
     series = np.random.default_rng(samples).normal(size=samples)
     expected = savgol_filter(series, min(window, samples), order, deriv=derivative, delta=0.0998)
     np.testing.assert_allclose(
-        _smooth(series[None], window, order, derivative, 0.0998)[0], expected, rtol=1e-9, atol=1e-8
+        smoothed(series[None], window, order, derivative, 0.0998)[0], expected, rtol=1e-9, atol=1e-8
     )
 
 
@@ -66,7 +66,7 @@ def test_longitudinal_acceleration_holds_the_turn() -> None:
     assert outside({Ego.YAW_ACCEL: 1.65}) == {"lon_acceleration"}
 
 
-def test_too_short_to_smooth() -> None:
+def test_too_short_tosmoothed() -> None:
     for samples, valid in ((1, False), (3, False), (4, True)):
         score = evaluate(drive_on(ROAD, np.zeros((samples, 3)), speed=1.0))
         assert score.metrics["ego_is_comfortable"].valid == valid

@@ -14,8 +14,9 @@ from tyro.conf import Positional
 class EvaluateAlignment:
     """Compare the pressures of runs with the risks that followed in the same drives, with 95% intervals.
 
-    Seven risks from executed states alone; temporal Spearman, AUPRC and lift for teacher and head; controls (shuffled,
-    the clock, other drives at the same clock, persistence), every pressure against every risk, and rival predictors.
+    Seven risks from executed states alone, in the main and in the paper's reading; temporal Spearman, AUPRC and lift
+    for teacher and head; controls (shuffled, the clock, other drives at the same clock, persistence), every pressure
+    against every risk, and rival predictors.
     A rho that does not beat the clock and other drives is called no evidence. Several runs of one planner, on other
     splits or with other seeds, are also pooled. The runs must keep pressures.
 
@@ -36,16 +37,16 @@ class EvaluateAlignment:
 
     def __call__(self) -> int:
         from radp.evaluation.closed_loop import Run
-        from radp.report.alignment_tables import endpoint_table, run_tables
+        from radp.report.alignment_tables import protocol, run_tables
 
         if not self.json:
-            print(endpoint_table().markdown(), "\n")
+            print(protocol(), "\n")
         begin = time.perf_counter()
         for name, tables, data in run_tables([Run.open(folder) for folder in self.runs], self.seed):
             text = "\n\n".join(table.markdown() for table in tables)
             print(json.dumps(data, indent=1) if self.json else f"{text}\n\n{time.perf_counter() - begin:.1f} s\n")
             if self.out is not None:
                 self.out.mkdir(parents=True, exist_ok=True)
-                (self.out / f"{name}.md").write_text(f"{endpoint_table().markdown()}\n\n{text}\n")
+                (self.out / f"{name}.md").write_text(f"{protocol()}\n\n{text}\n")
                 (self.out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
         return 0

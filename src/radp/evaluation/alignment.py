@@ -10,7 +10,7 @@ from numba import njit
 
 from radp.evaluation.controls import clock, enough, other_drives, temporal_spearman
 from radp.evaluation.drives import Drives
-from radp.evaluation.endpoints import ENDPOINTS, TOP_SHARE, Endpoint
+from radp.evaluation.endpoints import BESIDE, ENDPOINTS, READINGS, TOP_SHARE, Endpoint, Reading
 from radp.evaluation.risk import future_risk
 from radp.evaluation.series import average_precision, lift
 from radp.statistics.bootstrap import RESAMPLES, known_mean, macro_estimate, mean_estimate, means_of, resample_means
@@ -81,8 +81,12 @@ class Events:
 
 @dataclass(frozen=True)
 class Aligned:
-    """All endpoints and sources of one run, with the seven endpoints averaged, and differences of those averages."""
+    """All endpoints and sources of some drives, with the seven endpoints averaged, and differences of those averages.
 
+    Endpoints that stand beside the seven are in no average.
+    """
+
+    reading: Reading
     scenarios: int
     rows: tuple[Alignment, ...]
     macro: Mapping[str, Mapping[str, Estimate]]  # source -> statistic
@@ -96,16 +100,27 @@ class Aligned:
     def sources(self) -> tuple[str, ...]:
         return tuple(self.macro)
 
+    @property
+    def seven(self) -> tuple[Endpoint, ...]:
+        """The endpoints that are averaged."""
+        return READINGS[self.reading]
 
-def risks(drives: Drives) -> dict[str, np.ndarray]:
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """All of them."""
+        return (*READINGS[self.reading], *BESIDE[self.reading])
+
+
+def risks(drives: Drives, endpoints: Sequence[Endpoint] = ENDPOINTS) -> dict[str, np.ndarray]:
     """(N, T) risk of each endpoint; NaN where a frame does not count."""
-    return {e.name: future_risk(drives.severity[e.name], drives.lengths, e) for e in ENDPOINTS}
+    return {e.name: future_risk(drives.severity[e.series], drives.lengths, e) for e in endpoints}
 
 
-def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
+def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES, reading: Reading = "main") -> Aligned:
     """All endpoints, sources and controls; one set of resamples serves every interval, so differences are paired."""
-    found = risks(drives)
-    measured = measure_all(drives, found, seed)
+    mean_of, endpoints = READINGS[reading], (*READINGS[reading], *BESIDE[reading])
+    found = risks(drives, endpoints)
+    measured = measure_all(drives, endpoints, found, seed)
     sources = (*drives.scores, *CONTROLS)
     values = np.stack([getattr(rows, name) for rows in measured.values() for name in STATISTICS])
     means = resample_means(values, seed, resamples, drives.logs)
@@ -122,22 +137,24 @@ def align(drives: Drives, seed: int = 0, resamples: int = RESAMPLES) -> Aligned:
             estimates[name] = mean_estimate(values[i], means[:, i], drives.logs)
         return Alignment(endpoint, source, float(event.sum() / max(1, valid.sum())), int(valid.sum()), **estimates)
 
-    where = {(s, n): [place[e.name, s, n] for e in ENDPOINTS] for s in sources for n in STATISTICS}
+    where = {(s, n): [place[e.name, s, n] for e in mean_of] for s in sources for n in STATISTICS}
     macro = {s: {n: _macro(values, means, drives.logs, where[s, n]) for n in STATISTICS} for s in sources}
     less_teacher = {
         s: {n: _macro(values, means, drives.logs, where[s, n], where["teacher", n]) for n in STATISTICS}
         for s in sources
         if s != "teacher" and "teacher" in drives.scores
     }
-    rows = tuple(alignment(endpoint, source) for endpoint in ENDPOINTS for source in sources)
-    events = {e.name: count_events(drives, e) for e in ENDPOINTS}
-    return Aligned(len(drives.tokens), rows, macro, less_teacher, events)
+    rows = tuple(alignment(endpoint, source) for endpoint in endpoints for source in sources)
+    events = {e.name: count_events(drives, e) for e in endpoints}
+    return Aligned(reading, len(drives.tokens), rows, macro, less_teacher, events)
 
 
-def measure_all(drives: Drives, found: Mapping[str, np.ndarray], seed: int) -> dict[tuple[str, str], EndpointRows]:
+def measure_all(
+    drives: Drives, endpoints: Sequence[Endpoint], found: Mapping[str, np.ndarray], seed: int
+) -> dict[tuple[str, str], EndpointRows]:
     """Rows by endpoint and source, the controls among the sources."""
     measured = {}
-    for e in ENDPOINTS:
+    for e in endpoints:
         ticks = measure(score_of(drives, "clock", e), found[e.name], e, seed)
         for source in (*drives.scores, *CONTROLS):
             score = score_of(drives, source, e)
@@ -152,15 +169,15 @@ def measure_all(drives: Drives, found: Mapping[str, np.ndarray], seed: int) -> d
 def score_of(drives: Drives, source: str, endpoint: Endpoint) -> np.ndarray:
     """(N, T) what a source or control says about an endpoint; NaN where it says nothing."""
     if source == "clock":
-        return clock(drives.lengths, drives.severity[endpoint.name].shape[1])
+        return clock(drives.lengths, drives.severity[endpoint.series].shape[1])
     if source == "persistence":
-        return drives.severity[endpoint.name]
+        return drives.severity[endpoint.persistence]
     return drives.channel(source, endpoint.channel)
 
 
 def count_events(drives: Drives, endpoint: Endpoint) -> Events:
     """Unbroken stretches of samples above the threshold, and the drives and logs that have any."""
-    above = np.nan_to_num(drives.severity[endpoint.name], nan=-np.inf) > endpoint.threshold
+    above = np.nan_to_num(drives.severity[endpoint.series], nan=-np.inf) > endpoint.threshold
     begins = above.copy()
     begins[:, 1:] &= ~above[:, :-1]
     having = np.flatnonzero(above.any(1))

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from radp.evaluation.closed_loop import Run
-from radp.evaluation.endpoints import ENDPOINTS
-from radp.evaluation.risk import severities
+from radp.evaluation.committed import committed_severities
+from radp.evaluation.endpoints import Reading, series_of
+from radp.evaluation.risk import all_severities
 from radp.geometry.frames import points_from_frame, pose_frame
 from radp.metrics.drive import box_centers, read_drive
 from radp.metrics.lanes import locate
@@ -52,6 +53,10 @@ class Drives:
         """(N, T) scores of one rule."""
         return self.scores[source][..., self.rules.index(rule)]
 
+    def __contains__(self, reading: Reading) -> bool:
+        """Whether the severities of a reading were measured."""
+        return set(series_of((reading,))) <= set(self.severity)
+
     def some(self, chosen: np.ndarray) -> Drives:
         """The drives with these places (n,) alone."""
         scores, severity = (
@@ -60,10 +65,13 @@ class Drives:
         return Drives(self.rules, tuple(self.tokens[i] for i in chosen), self.lengths[chosen], scores, severity)
 
 
-def read_drives(run: Run, rivals: bool = True) -> Drives:
-    """Every finished drive of a run that keeps pressures; BadInput if it keeps none."""
+def read_drives(run: Run, rivals: bool = True, committed: bool = False) -> Drives:
+    """Every finished drive of a run that keeps pressures; BadInput if it keeps none.
+
+    `committed`: the risks of each plan, driven without replanning, are measured too.
+    """
     scores: dict[str, list[np.ndarray]] = {}
-    severity: dict[str, list[np.ndarray]] = {endpoint.name: [] for endpoint in ENDPOINTS}
+    severity: dict[str, list[np.ndarray]] = {}
     rules: tuple[str, ...] = ()
     tokens = []
     with Progress("drives read", len(run.split)) as progress:
@@ -79,8 +87,10 @@ def read_drives(run: Run, rivals: bool = True) -> Drives:
             found |= rivals_of(rollout, score) if rivals else {}
             for name, values in found.items():
                 scores.setdefault(name, []).append(values)
-            for name, values in severities(rollout, score).items():
-                severity[name].append(values)
+            measured = all_severities(rollout, score)
+            measured |= committed_severities(rollout, score) if committed else {}
+            for name, values in measured.items():
+                severity.setdefault(name, []).append(values)
             tokens.append(rollout.scenario.token)
     if not tokens:
         raise BadInput(f"{run.folder.path} keeps no pressures: drive it with --attribution teacher")

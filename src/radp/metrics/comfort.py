@@ -54,16 +54,16 @@ def comfort_series(ego: np.ndarray, step: float) -> dict[str, np.ndarray]:
     turning = ego[:, Ego.YAW_RATE] ** 2 + ego[:, Ego.YAW_ACCEL]
     at_center = ego[:, Ego.AX] + REAR_TO_CENTER * turning
     magnitude = np.hypot(ego[:, Ego.AX], ego[:, Ego.AY])
-    accel = _smooth(np.stack([at_center, ego[:, Ego.AY], magnitude]), ACCEL_WINDOW, 2, 0, step)
-    lon_jerk, jerk = _smooth(accel[::2], JERK_WINDOW, 2, 1, step)
+    accel = smoothed(np.stack([at_center, ego[:, Ego.AY], magnitude]), ACCEL_WINDOW, 2, 0, step)
+    lon_jerk, jerk = smoothed(accel[::2], JERK_WINDOW, 2, 1, step)
     heading = _unwrap(ego[:, Ego.HEADING])[None]
     return {
         "lon_acceleration": accel[0],
         "lat_acceleration": accel[1],
         "jerk": jerk,
         "lon_jerk": lon_jerk,
-        "yaw_acceleration": _smooth(heading, YAW_WINDOW, 3, 2, step)[0],
-        "yaw_rate": _smooth(heading, YAW_WINDOW, 2, 1, step)[0],
+        "yaw_acceleration": smoothed(heading, YAW_WINDOW, 3, 2, step)[0],
+        "yaw_rate": smoothed(heading, YAW_WINDOW, 2, 1, step)[0],
     }
 
 
@@ -74,7 +74,7 @@ def _unwrap(heading: np.ndarray) -> np.ndarray:
     return heading - 2.0 * np.pi * turns
 
 
-def _smooth(series: np.ndarray, window: int, order: int, derivative: int, step: float) -> np.ndarray:
+def smoothed(series: np.ndarray, window: int, order: int, derivative: int, step: float) -> np.ndarray:
     """Savitzky-Golay filter as scipy's (mode "interp") of series (K, S), rounded to 8 decimals.
 
     The window shrinks to the length of the series.

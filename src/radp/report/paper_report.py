@@ -10,6 +10,7 @@ from radp.attribution.online import calibration_of
 from radp.evaluation.alignment import Aligned, align, cross_table
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import PRESSURES, Drives, pooled, read_drives
+from radp.evaluation.endpoints import READINGS
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
 from radp.evaluation.intervention import NUDGE_SIZE, Intervention, intervene
 from radp.report.alignment_tables import alignment_table, control_table, cross_as_table, endpoint_table, rival_table
@@ -107,7 +108,14 @@ class PaperReport:
         planning.append(overview_table(everyone, scope))
         alignment = fidelity_tables(self.fidelities, self.aligned, scope)
         if first is not None:
-            alignment += [endpoint_table(), temporal_table(self.aligned[first], first, scope)]
+            like_paper = align(self.drives[first], self.setup.seed, reading="paper")
+            alignment += [*map(endpoint_table, READINGS), temporal_table(like_paper, first, scope)]
+            for name, drives in self.drives.items():
+                committed = align(drives, self.setup.seed, reading="committed")
+                alignment.append(_with(alignment_table(committed, f"{ours} on {name}"), scope))
+            alignment += [
+                _with(alignment_table(aligned, f"{ours} on {name}"), scope) for name, aligned in self.aligned.items()
+            ]
         hard = f"{scope} Split: {Path(work.hardest).name}."
         replayed = work.rows("nonreactive", (self.setup.base, self.setup.ours))
         return [
@@ -150,7 +158,7 @@ def measure_run(seed: int, piece: tuple[str, str]) -> tuple[Drives, Aligned, Fid
     """Name of a split and folder of the taught drives on it -> these, alignment, and fidelity if there is a head."""
     name, folder = piece
     run = Run.open(folder)
-    drives = read_drives(run)
+    drives = read_drives(run, committed=True)
     agreement = fidelity(frames_of(run.rollouts()), name, seed) if "head" in drives.scores else None
     return drives, align(drives, seed), agreement
 

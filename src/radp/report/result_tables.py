@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.alignment import Aligned
-from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.fidelity import Fidelity
 from radp.evaluation.planners import COLUMNS, Row
 from radp.report import paper
@@ -166,7 +165,7 @@ def fidelity_tables(fidelities: Mapping[str, Fidelity], aligned: Mapping[str, Al
         if one is not None:
             by_rule += [(split, r, interval(s), interval(m)) for r, s, m in zip(one.rules, one.spearman, one.mae)]
     header = ("split", "macro Spearman", "MAE", "Top-1 [%]", "teacher rho", "head rho")
-    notes = [scope, BESIDE, "95% intervals over scenarios (10,000 resamples).", LEGEND]
+    notes = [scope, BESIDE, "95% intervals over scenarios (10,000 resamples). rho: the main reading.", LEGEND]
     if not fidelities:
         notes.append("The planner has no attribution head, so there is no fidelity to measure.")
     tables = [Table("Head-teacher fidelity and future-risk alignment", header, tuple(lines), tuple(notes))]
@@ -176,9 +175,9 @@ def fidelity_tables(fidelities: Mapping[str, Fidelity], aligned: Mapping[str, Al
 
 
 def temporal_table(aligned: Aligned, split: str, scope: str) -> Table:
-    """Every endpoint with intervals, and the paper's val14 beneath each."""
+    """Every endpoint with intervals, and the paper's val14 beneath each; `aligned` is of the paper's reading."""
     lines = []
-    for e in ENDPOINTS:
+    for e in aligned.seven:
         for k, source in enumerate(("teacher", "head")):
             if source in aligned.sources:
                 one = aligned.row(e.name, source)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from radp.evaluation.endpoints import ENDPOINTS
-from radp.evaluation.risk import severities
+from radp.evaluation.endpoints import PAPER
+from radp.evaluation.risk import all_severities
 from radp.geometry.frames import points_from_frame, pose_frame
 from radp.metrics.card import score_card
 from radp.metrics.drive import box_centers
@@ -43,9 +43,9 @@ class DriveReport:
 
 def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
     """(S,) uint8, bit i = endpoint i happens in this sample, from executed states alone."""
-    severity, out = severities(rollout, score), np.zeros(len(rollout.time_us), dtype=np.uint8)
-    for bit, endpoint in enumerate(ENDPOINTS):
-        out |= (np.nan_to_num(severity[endpoint.name], nan=-np.inf) > endpoint.threshold).astype(np.uint8) << bit
+    severity, out = all_severities(rollout, score), np.zeros(len(rollout.time_us), dtype=np.uint8)
+    for bit, endpoint in enumerate(PAPER):
+        out |= (np.nan_to_num(severity[endpoint.series], nan=-np.inf) > endpoint.threshold).astype(np.uint8) << bit
     return out
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from radp.evaluation.endpoints import ENDPOINTS
+from radp.evaluation.endpoints import PAPER
 from radp.metrics.drive import box_centers
 from radp.report.viewer.drive import DriveReport, drive_data
 from radp.report.viewer.explain import rule_words, rules_reported
@@ -60,7 +60,7 @@ def page_data(drives: Sequence[DriveReport], road: RoadPicture, reach: float, ca
         "car": [PACIFICA.length, PACIFICA.width],
         "types": [kind.name.lower().replace("_", " ") for kind in ObjectType],
         "rules": rule_words(rules),
-        "risks": [{"name": e.name, "rule": e.channel, "words": RISKS[e.name]} for e in ENDPOINTS],
+        "risks": [{"name": e.name, "rule": e.channel, "words": RISKS[e.name]} for e in PAPER],
         "calibrated": calibrated,
         "road": _road(scenario, road, samples, grid),
         "expert": pack(grid.positions(box_centers(expert))),

@@ -11,6 +11,7 @@ import torch
 from radp.model.config import ModelConfig
 from radp.planners.diffusion import scene_config
 from radp.rules import RuleContext
+from radp.rules.route import Route
 from radp.scenario import ObjectType, Scenario
 from radp.scene.builder import RULE_SCENES, RULES_ALONE, SceneConfig, build_scenes, scenes_from_log
 from radp.scene.log_samples import LogSamples, write_log_samples
@@ -21,7 +22,7 @@ from radp.scene.settings import SampleChoice
 from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from radp.training.augmentation import Draws, augment
-from tests.scene.made_roads import fork, log
+from tests.scene.made_roads import fork, lane, log, road
 from tests.scene.test_builder import NOW, assert_same, car
 
 MINI, NUPLAN = (scene_config(ModelConfig.preset(name)) for name in ("mini", "nuplan"))
@@ -36,9 +37,10 @@ def crowded(seed: int = 3) -> Scenario:
 
 
 def assert_same_view(a: RuleView, b: RuleView) -> None:
+    """All but what only a build with rules knows: who the objects are, and which lane follows which."""
     for field in fields(RuleView):
         x, y = getattr(a, field.name), getattr(b, field.name)
-        if isinstance(x, torch.Tensor) and field.name != "object_tracks":
+        if isinstance(x, torch.Tensor) and field.name not in ("object_tracks", "route_links"):
             assert x.dtype == y.dtype and torch.equal(x, y), field.name
     assert a.road_users == b.road_users
 
@@ -51,6 +53,7 @@ def test_one_build_gives_both(config: SceneConfig) -> None:
     apart = build_scenes(now, RULE_SCENES)
     assert_same_view(RuleView.of(both), RuleView.of(apart))
     alone = build_scenes(now, RULES_ALONE)
+    assert torch.equal(alone.rules.route_links, both.rules.route_links) and both.rules.route_links.any()
     assert_same_view(RuleView.of(alone), RuleView.of(apart))
     assert torch.equal(alone.ego_current_state, apart.ego_current_state)
 
@@ -107,6 +110,62 @@ def test_predictions_are_about_the_same_objects_in_a_crowd() -> None:
     assert swapped.agents[0, [13, 14], 80, 0].tolist() == [101.0, 100.0]
     bare = RuleContext.from_scene(replace(scene, rules=None), predictions)
     assert bare.tracks is None and bare.agents[0, :11, 80, 0].eq(predictions[0, :, -1, 0]).all()
+
+
+def test_links_are_those_of_the_map_also_between_the_parts_of_a_lane() -> None:
+    """Lane 2 begins 2 m behind the end of lane 1 and follows it; lane 3 begins where lane 1 ends and does not."""
+    rows = [
+        lane("1", [(0, 0), (60, 0)], "a", ("2",)),
+        lane("2", [(62, 0), (90, 0)], "b"),
+        lane("3", [(60, 0), (90, 10)], "b", index=2),
+    ]
+    scenario = log(road(*rows), ego=(5.0, 0.0, 0.0), route=("a", "b"))
+    view = scenes_from_log(scenario, [NOW], RULES_ALONE).rules
+    row_at = {round(row[0, 0].item() + 5.0): i for i, row in enumerate(view.route_lanes[0]) if present(row).any()}
+    first, second, after, beside = (row_at[start] for start in (0, 30, 62, 60))
+    assert view.route_links[0].nonzero().tolist() == sorted([[first, second], [second, after]])
+    known, guessed = Route.of(view), Route.of(replace(view, route_links=None))
+    assert known.station[0, after, 0].item() == pytest.approx(55.0)  # as if lane 2 began where lane 1 ends
+    # Nothing leads there, so its place on lane 3 counts: 2 m to the east of where that one begins.
+    assert guessed.station[0, after, 0].item() == pytest.approx(55.0 + 2.0 * 3.0 / 10.0**0.5)
+    assert guessed.station[0, beside, 0].item() == pytest.approx(55.0)
+
+
+def test_a_lane_that_only_meets_another_does_not_lead_to_it() -> None:
+    """The ramp runs back to the start of lane 2 but does not lead there: it lies beside lane 2, not before it."""
+    rows = [
+        lane("1", [(0, 0), (40, 0)], "a", ("2",)),
+        lane("2", [(40, 0), (80, 0)], "b"),
+        lane("ramp", [(70, 1), (55, 15), (40, 1)], "b", index=2),
+    ]
+    view = scenes_from_log(log(road(*rows), ego=(5.0, 0.0, 0.0), route=("a", "b")), [NOW], RULES_ALONE).rules
+    row_at = {round(row[0, 0].item() + 5.0): i for i, row in enumerate(view.route_lanes[0]) if present(row).any()}
+    assert view.route_links[0].nonzero().tolist() == [[row_at[0], row_at[40]]]
+    known, guessed = Route.of(view), Route.of(replace(view, route_links=None))
+    assert known.station[0, row_at[40], 0].item() == guessed.station[0, row_at[40], 0].item() == pytest.approx(35.0)
+    assert known.station[0, row_at[70], 0].item() == pytest.approx(65.0, abs=0.01)
+    assert guessed.station[0, row_at[70], 0].item() < 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_of_a_sound_map_are_where_lanes_meet(seed: int) -> None:
+    """Where a map is sound, scenes without links are judged in the same way."""
+    scenario = make_scenario(seed)
+    scene = scenes_from_log(scenario, range(20, len(scenario.time_us) - 80, 40), replace(MINI, rules=True))
+    assert scene.rules.route_links.any()
+    route, guessed = Route.of(scene.rules), Route.of(replace(scene.rules, route_links=None))
+    for field in fields(Route):
+        assert torch.equal(getattr(route, field.name), getattr(guessed, field.name)), field.name
+
+
+def test_links_go_along_with_their_lanes() -> None:
+    scene = build_scenes(observe_logs([crowded(seed) for seed in (3, 4)], 30), replace(MINI, rules=True))
+    links = scene.rules.route_links
+    assert links.shape == (2, *[scene.rules.route_lanes.shape[1]] * 2) and links.dtype == torch.bool
+    assert torch.equal(Scene.cat([scene[1], scene[0]]).rules.route_links, links[[1, 0]])
+    draws = Draws.make(2, torch.Generator().manual_seed(5))
+    logged = scenes_from_log(crowded(), [30, 60], replace(MINI, rules=True))
+    assert torch.equal(augment(logged, draws, 1.0).rules.route_links, logged.rules.route_links)
 
 
 def test_repeating_a_context_repeats_its_scenes() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from radp.geometry.polylines import directions, nearer_segment, nearest_vertex, stations
 from radp.scene.scene import LaneColumn, RuleView, present
 
-LINK_GAP = 1.5  # m between the end of a lane and the start of its successor
+LINK_GAP = 1.5  # m between the end of a lane and the start of its successor, in scenes that do not say what follows
 SIDE_BY_SIDE = 15.0  # m, lanes further apart than this do not form one corridor
 SAME_WAY = 0.8  # cosine of the angle between lanes of one corridor
 
@@ -68,7 +68,11 @@ class Route:
         lanes, valid = view.route_lanes[:, rows], valid[:, rows]
         points = lanes[..., : LaneColumn.DX]
         direction, along = directions(points), stations(points)
-        offset, placed = _lane_offsets(points, direction, along, valid)
+        if view.route_links is None:
+            links = _meeting_ends(points, valid)
+        else:
+            links = view.route_links[:, rows][:, :, rows]
+        offset, placed = _lane_offsets(points, direction, along, valid, links)
         borders = lanes[..., LaneColumn.LEFT_X : LaneColumn.IS_GREEN]
         return cls(
             table=torch.cat((points, direction, borders, (along + offset.unsqueeze(-1)).unsqueeze(-1)), -1),
@@ -158,11 +162,20 @@ def _take(rows: Tensor, lane: Tensor, vertex: Tensor) -> Tensor:
     return rows[batch, lane, vertex]
 
 
-def _lane_offsets(points: Tensor, direction: Tensor, station: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """Progress (B, R) at the start of each lane, 0 at the origin, and whether it could be told.
+def _meeting_ends(points: Tensor, valid: Tensor) -> Tensor:
+    """(B, R, R) bool, for scenes without a map, such as published files: lane j starts where lane i ends."""
+    meets = (points[:, :, None, -1] - points[:, None, :, 0]).norm(dim=-1) < LINK_GAP
+    itself = torch.eye(valid.shape[1], dtype=torch.bool, device=points.device)
+    return meets & valid[:, :, None] & valid[:, None, :] & ~itself
+
+
+def _lane_offsets(
+    points: Tensor, direction: Tensor, station: Tensor, valid: Tensor, links: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Progress (B, R) at the start of each lane, 0 at the origin, and whether it is known.
 
     `station` (B, R, P) runs from the start of each lane. Lanes come in any order. Those beside the ego are placed by
-    the ego's own station on them; successors and predecessors follow by their end points; what is still left is placed
+    the ego's own station on them; successors and predecessors follow by `links` (B, R, R); what is still left is placed
     by the nearest lane that is known.
     """
     rows, length = valid.shape[1], station[..., -1]
@@ -172,11 +185,9 @@ def _lane_offsets(points: Tensor, direction: Tensor, station: Tensor, valid: Ten
     is_nearest = torch.zeros_like(valid).scatter(1, nearest, True) & valid
     known = torch.where(beside.any(-1, keepdim=True), beside, is_nearest)
     offset = torch.where(known, -along, 0.0)
-    link = (points[:, :, None, -1] - points[:, None, :, 0]).norm(dim=-1) < LINK_GAP
-    link &= valid[:, :, None] & valid[:, None, :] & ~torch.eye(rows, dtype=torch.bool, device=points.device)
     for _ in range(rows):
-        ahead = torch.where(link & known[:, :, None], (offset + length)[:, :, None], -torch.inf).amax(1)
-        behind = torch.where(link & known[:, None, :], offset[:, None, :], torch.inf).amin(2) - length
+        ahead = torch.where(links & known[:, :, None], (offset + length)[:, :, None], -torch.inf).amax(1)
+        behind = torch.where(links & known[:, None, :], offset[:, None, :], torch.inf).amin(2) - length
         new_ahead, new_behind = torch.isfinite(ahead) & ~known, torch.isfinite(behind) & ~known
         if not bool((new_ahead | new_behind).any()):
             break

@@ -17,7 +17,15 @@ from radp.road.lane_lines import LANE_POINTS, LaneTable, lane_lines, lane_table
 from radp.road.route import correct_route
 from radp.scenario import PACIFICA, Ego, RoadMap, Scenario
 from radp.scene.agents import NOBODY, STATIC_COLUMNS, write_futures, write_objects, write_rule_objects
-from radp.scene.lanes import Lights, choose_lanes, light_columns, route_rows, write_lanes, write_route_line
+from radp.scene.lanes import (
+    Lights,
+    choose_lanes,
+    light_columns,
+    route_rows,
+    write_lanes,
+    write_links,
+    write_route_line,
+)
 from radp.scene.scene import (
     AgentColumn,
     EgoColumn,
@@ -222,6 +230,7 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
             "rules.route_lanes": (route, *lane),
             "rules.route_lanes_speed_limit": (route, 1),
             "rules.route_lanes_has_speed_limit": (route, 1),
+            "rules.route_links": (route, route),
         }
     if with_future:
         future = (FUTURE, len(FutureColumn))
@@ -236,7 +245,7 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
 def _empty(name: str, shape: tuple[int, ...]) -> np.ndarray:
     if name.endswith("tracks"):
         return np.full(shape, NOBODY, dtype=np.int64)
-    return np.zeros(shape, dtype=bool if name.endswith("has_speed_limit") else np.float32)
+    return np.zeros(shape, dtype=bool if name.endswith(("has_speed_limit", "links")) else np.float32)
 
 
 def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneConfig) -> None:
@@ -287,6 +296,7 @@ def _fill_lanes(rows: dict[str, np.ndarray], moment: Moment, config: SceneConfig
     near = lanes[: RULE_SCENES.lanes]
     on_route = near[route_rows(near, table.roadblock, moment.route, RULE_SCENES.route_lanes)]
     write_lanes(on_route, table, _lights(moment, RULE_SCENES), moment.pose, *_lane_rows(rows, "rules.route_lanes"))
+    write_links(on_route, table.lane, road_arrays(moment.road_map).graph, rows["rules.route_links"])
 
 
 def _same_choice(a: SceneConfig, b: SceneConfig) -> bool:

@@ -93,6 +93,24 @@ def route_rows(lanes: np.ndarray, roadblock: np.ndarray, route: np.ndarray, most
     return rows[:count]
 
 
+@njit(cache=True, nogil=True)
+def write_links(rows: np.ndarray, lane: np.ndarray, graph: LaneGraph, out: np.ndarray) -> None:
+    """Rows (n,) of a table of lanes (N,) -> out (most, most): True where, by the map, row j follows row i.
+
+    The parts of a lane stand one after the other in the table.
+    """
+    for i in range(len(rows)):
+        a = rows[i]
+        is_last = a + 1 == len(lane) or lane[a + 1] != lane[a]
+        for j in range(len(rows)):
+            b = rows[j]
+            if lane[a] == lane[b]:
+                out[i, j] = b == a + 1
+            elif is_last and (b == 0 or lane[b - 1] != lane[b]):
+                for k in range(graph.successor_offsets[lane[a]], graph.successor_offsets[lane[a] + 1]):
+                    out[i, j] |= graph.successors[k] == lane[b]
+
+
 class Lights(NamedTuple):
     """C lanes that have a light now."""
 

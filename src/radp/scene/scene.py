@@ -153,6 +153,7 @@ class RuleView:
     route_lanes: Tensor  # (B, R, 20, 12)  LaneColumn
     route_lanes_speed_limit: Tensor  # (B, R, 1)  m/s, 0 where unknown
     route_lanes_has_speed_limit: Tensor  # (B, R, 1)  bool
+    route_links: Tensor | None = None  # (B, R, R)  bool: by the map, route lane j follows route lane i
     object_tracks: Tensor | None = None  # (B, N)  int64, the track that each object is; -1: nobody
     object_futures: Tensor | None = None  # (B, F, T, 3)  FutureColumn, of the first F objects
 

@@ -27,7 +27,7 @@ def test_the_arrays_say_what_the_map_says(road_map):
         np.testing.assert_array_equal(line[:, :2], road_map.centerlines[lane])
         np.testing.assert_allclose(line[:-1, 2], np.arctan2(step[:, 1], step[:, 0]))
         assert line[-1, 2] == line[-2, 2]
-        assert graph.length[lane] == pytest.approx(line_length(line, 0, len(line)))
+        assert lane_lines(road_map).length[lane] == pytest.approx(line_length(line, 0, len(line)))
         block = graph.roadblock[lane]
         assert lane in graph.members[graph.member_offsets[block] : graph.member_offsets[block + 1]]
         for links, offsets, wanted in (

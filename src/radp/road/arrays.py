@@ -9,7 +9,6 @@ import numpy as np
 from radp.geometry.areas import AreaArrays, area_arrays
 from radp.geometry.compiled import kernel_array
 from radp.geometry.ragged import Ragged
-from radp.geometry.resample import line_lengths
 from radp.road.map_memory import remember
 from radp.road.road_map import RoadMap
 
@@ -22,14 +21,13 @@ class LineArrays(NamedTuple):
 
 
 class LaneGraph(NamedTuple):
-    """How L lanes and connectors hang together, and in which of R roadblocks they lie; metres, m/s.
+    """How L lanes and connectors hang together, and in which of R roadblocks they lie.
 
     Links are ragged rows: those of lane i are successors[successor_offsets[i]:successor_offsets[i+1]].
     """
 
     is_connector: np.ndarray  # (L,) bool
-    length: np.ndarray  # (L,) of the centre line
-    limit: np.ndarray  # (L,) speed limit, 0 where there is none
+    limit: np.ndarray  # (L,) speed limit [m/s], 0 where there is none
     has_limit: np.ndarray  # (L,) bool
     roadblock: np.ndarray  # (L,)
     members: np.ndarray  # lanes of each roadblock
@@ -69,10 +67,9 @@ def _road_arrays(road_map: RoadMap) -> RoadArrays:
 
 
 def _lane_graph(road_map: RoadMap) -> LaneGraph:
-    lines, has_limit = road_map.centerlines, kernel_array(road_map.has_speed_limit, bool)
+    has_limit = kernel_array(road_map.has_speed_limit, bool)
     return LaneGraph(
         kernel_array(road_map.is_connector, bool),
-        line_lengths(lines.values, lines.offsets),
         np.where(has_limit, road_map.speed_limit, 0.0),
         has_limit,
         kernel_array(road_map.roadblock, np.int64),

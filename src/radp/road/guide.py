@@ -137,7 +137,7 @@ class RouteGuide:
 def _efforts(road_map: RoadMap) -> tuple[np.ndarray, np.ndarray]:
     """(L,) length of each lane, and (L,) effort to drive it [m].
 
-    Lengths are differences of one running sum over all lanes. They differ from `LaneGraph.length` by rounding alone,
+    Lengths are differences of one running sum over all lanes. They differ from `LaneLines.length` by rounding alone,
     but drives that were published stand on these.
     """
     lines = road_map.centerlines

@@ -12,7 +12,7 @@ from radp.geometry.areas import AreaArrays, area_arrays
 from radp.geometry.compiled import kernel_array
 from radp.geometry.kernels import project_on_line, wrap_angle
 from radp.geometry.ragged import Polygons, Ragged
-from radp.geometry.resample import cut_line, resample_lines
+from radp.geometry.resample import cut_line, line_lengths, resample_lines
 from radp.road.arrays import LaneGraph, LineArrays, road_arrays
 from radp.road.map_memory import remember
 from radp.road.road_map import RoadMap
@@ -21,6 +21,14 @@ LANE_POINTS = 20  # points of a row of a table, and of a line at least
 LINE_SPACING = 2.0  # m between the points of a line, at most
 
 Lines = tuple[Ragged, Ragged, Ragged]  # centre, left, right
+
+
+class LaneLines(NamedTuple):
+    """L lines for driving along; line i is points[offsets[i]:offsets[i+1]]."""
+
+    points: np.ndarray  # (V, 6) centre, left and right border, at most 2 m apart
+    offsets: np.ndarray  # (L+1,)
+    length: np.ndarray  # (L,) m of the centre lines as they stand in the map
 
 
 class LaneTable(NamedTuple):
@@ -36,15 +44,15 @@ class LaneTable(NamedTuple):
     has_limit: np.ndarray  # (N,) bool
 
 
-def lane_lines(road_map: RoadMap) -> LineArrays:
-    """L lines (V, 6) for driving along, of points at most 2 m apart; made once."""
+def lane_lines(road_map: RoadMap) -> LaneLines:
+    """The lines of a map, made once."""
     return remember(road_map, "lines", lambda: _lane_lines(road_map))
 
 
-def _lane_lines(road_map: RoadMap) -> LineArrays:
-    length = road_arrays(road_map).graph.length
+def _lane_lines(road_map: RoadMap) -> LaneLines:
+    length = line_lengths(road_map.centerlines.values, road_map.centerlines.offsets)
     counts = np.maximum(LANE_POINTS, np.ceil(length / LINE_SPACING).astype(np.int64) + 1)
-    return _resampled(_lines_of_map(road_map), counts)
+    return LaneLines(*_resampled(_lines_of_map(road_map), counts), length)
 
 
 def lane_table(road_map: RoadMap, lane_length: float | None = None) -> LaneTable:
@@ -56,7 +64,8 @@ def _lane_table(road_map: RoadMap, lane_length: float | None) -> LaneTable:
     graph, lines, areas = road_arrays(road_map).graph, _lines_of_map(road_map), road_map.lane_polygons
     parts = np.ones(len(road_map), np.int64)
     if lane_length is not None:
-        parts = np.maximum(1, np.ceil(graph.length / lane_length)).astype(np.int64)
+        length = line_lengths(lines[0].values, lines[0].offsets)
+        parts = np.maximum(1, np.ceil(length / lane_length)).astype(np.int64)
         lines, areas = _cut(lines, areas, parts)
     lane = np.repeat(np.arange(len(parts)), parts)
     return LaneTable(
@@ -110,26 +119,26 @@ def _cut(lines: Lines, areas: Polygons, parts: np.ndarray) -> tuple[Lines, Polyg
 
 
 @njit(cache=True, nogil=True)
-def lane_line(lines: LineArrays, lane: int) -> np.ndarray:
+def lane_line(lines: LaneLines, lane: int) -> np.ndarray:
     """(n, 6) centre, left, right of a lane."""
     return lines.points[lines.offsets[lane] : lines.offsets[lane + 1]]
 
 
 @njit(cache=True, nogil=True)
-def project_on_lane(lines: LineArrays, lane: int, pose: np.ndarray) -> float:
+def project_on_lane(lines: LaneLines, lane: int, pose: np.ndarray) -> float:
     """Arc length of the point of a lane's centre that is nearest to a pose."""
     return project_on_line(pose[0], pose[1], lines.points, lines.offsets[lane], lines.offsets[lane + 1])
 
 
 @njit(cache=True, nogil=True)
-def end_heading(lines: LineArrays, lane: int) -> float:
+def end_heading(lines: LaneLines, lane: int) -> float:
     """Direction in which a lane ends."""
     line = lane_line(lines, lane)
     return math.atan2(line[-1, 1] - line[-2, 1], line[-1, 0] - line[-2, 0])
 
 
 @njit(cache=True, nogil=True)
-def straight_on(graph: LaneGraph, lines: LineArrays, lane: int) -> int:
+def straight_on(graph: LaneGraph, lines: LaneLines, lane: int) -> int:
     """The successor that turns least until its end, the first among equals; -1 where the map ends."""
     best, least = -1, np.inf
     for k in range(graph.successor_offsets[lane], graph.successor_offsets[lane + 1]):

@@ -99,18 +99,20 @@ def best_lane(x: float, y: float, heading: float, bounds: np.ndarray, lines: Lin
 
 
 @njit(cache=True, nogil=True)
-def start_on_route(pose: np.ndarray, route: np.ndarray, graph: LaneGraph, lines: LineArrays) -> tuple[int, int]:
+def start_on_route(
+    pose: np.ndarray, route: np.ndarray, graph: LaneGraph, points: np.ndarray, offsets: np.ndarray
+) -> tuple[int, int]:
     """(position in the route, lane) nearest to a pose (3,), pieces of lanes that run its way preferred; -1, -1: none.
 
-    route (m,) roadblocks, lines of the lanes.
+    route (m,) roadblocks; the line of lane i is points[offsets[i]:offsets[i+1]].
     """
     position, lane, best = -1, -1, np.inf
     c, s = math.cos(pose[2]), math.sin(pose[2])
     for i in range(len(route)):
         for m in range(graph.member_offsets[route[i]], graph.member_offsets[route[i] + 1]):
             member = graph.members[m]
-            for p in range(lines.offsets[member], lines.offsets[member + 1] - 1):
-                ax, ay, bx, by = lines.points[p, 0], lines.points[p, 1], lines.points[p + 1, 0], lines.points[p + 1, 1]
+            for p in range(offsets[member], offsets[member + 1] - 1):
+                ax, ay, bx, by = points[p, 0], points[p, 1], points[p + 1, 0], points[p + 1, 1]
                 gap = point_segment_distance(pose[0], pose[1], ax, ay, bx, by)
                 if (bx - ax) * c + (by - ay) * s <= 0.0:
                     gap += AGAINST

@@ -69,10 +69,9 @@ class RoadMap:
     @cached_property
     def lanes_of_roadblock(self) -> Ragged:
         """R rows of lane indices."""
-        members: list[list[int]] = [[] for _ in self.roadblocks.ids]
-        for lane, block in enumerate(self.roadblock):
-            members[block].append(lane)
-        return Ragged.from_rows(members, dtype=np.int64)
+        block = self.roadblock.astype(np.int64)
+        counts = np.bincount(block, minlength=len(self.roadblocks))
+        return Ragged(np.argsort(block, kind="stable"), np.concatenate(([0], np.cumsum(counts))))
 
     @cached_property
     def roadblock_successors(self) -> Ragged:

@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from radp.geometry.kernels import project_on_line
-from radp.road.arrays import LaneGraph, LineArrays
-from radp.road.lane_lines import lane_line, project_on_lane, straight_on
+from radp.road.arrays import LaneGraph
+from radp.road.lane_lines import LaneLines, lane_line, project_on_lane, straight_on
 from radp.road.places import start_on_route
 
 MOST_STRIPS = 64  # lanes that the line may run through
@@ -17,7 +17,7 @@ MOST_STRIPS = 64  # lanes that the line may run through
 
 @njit(cache=True, nogil=True)
 def route_line(
-    graph: LaneGraph, lines: LineArrays, route: np.ndarray, pose: np.ndarray, spacing: float, count: int
+    graph: LaneGraph, lines: LaneLines, route: np.ndarray, pose: np.ndarray, spacing: float, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n <= count, 6) centre, left, right every `spacing` metres from a pose (3,) on, and the lane (n,) of each point.
 
@@ -30,11 +30,11 @@ def route_line(
 
 @njit(cache=True, nogil=True)
 def _strips(
-    graph: LaneGraph, lines: LineArrays, route: np.ndarray, pose: np.ndarray, length: float
+    graph: LaneGraph, lines: LaneLines, route: np.ndarray, pose: np.ndarray, length: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The strips to drive from the ego on: entry and exit lane of each (they differ where the lane is changed)."""
     entry, exit_, count = np.empty(MOST_STRIPS, np.int64), np.empty(MOST_STRIPS, np.int64), 0
-    start, lane = start_on_route(pose, route, graph, lines)
+    start, lane = start_on_route(pose, route, graph, lines.points, lines.offsets)
     if start < 0:
         return entry[:0], exit_[:0]
     end = min(len(route), start + MOST_STRIPS)
@@ -45,7 +45,7 @@ def _strips(
         if linked[i]:
             way = _way_on(graph, route, i, lane, cost, place)
         entry[count], exit_[count] = lane, (lane if way[2] < 0 else way[1])
-        driven += graph.length[exit_[count]]
+        driven += lines.length[exit_[count]]
         count += 1
         lane = way[2]
         if lane < 0 or driven > length:
@@ -55,7 +55,7 @@ def _strips(
         if lane < 0:
             break
         entry[count], exit_[count] = lane, lane
-        driven += graph.length[lane]
+        driven += lines.length[lane]
         count += 1
     return entry[:count], exit_[:count]
 
@@ -106,7 +106,7 @@ def _way_on(
 
 
 @njit(cache=True, nogil=True)
-def _strip_line(lines: LineArrays, entry: int, exit_: int) -> np.ndarray:
+def _strip_line(lines: LaneLines, entry: int, exit_: int) -> np.ndarray:
     """(n, 6) points along a strip; where the lane is changed, the line crosses over from begin to end."""
     line = lane_line(lines, entry)
     if entry == exit_:
@@ -122,7 +122,7 @@ def _strip_line(lines: LineArrays, entry: int, exit_: int) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _sample(
-    lines: LineArrays, entry: np.ndarray, exit_: np.ndarray, pose: np.ndarray, spacing: float, count: int
+    lines: LaneLines, entry: np.ndarray, exit_: np.ndarray, pose: np.ndarray, spacing: float, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n <= count, 6) centre, left, right every `spacing` metres from the ego on, and the lane (n,) of each point."""
     line, lanes, found = np.empty((count, 6)), np.empty(count, np.int64), 0

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from radp.geometry.boxes import separation_of
 from radp.rules.context import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER, RuleContext
-from radp.rules.motion import STEP, unit_heading, with_origin
+from radp.rules.motion import unit_heading, with_origin
 from radp.rules.rule import Rule
+from radp.sim.plan import STEP_SECONDS
 
 CLEARANCE = 0.5  # d_0 [m]
 HEADWAY = 0.8  # t_head [s]
@@ -89,7 +90,7 @@ class Collision(Rule):
         line, line_before = other[:, :2] - mine[:, :2], other_before[:, :2] - mine_before[:, :2]
         nearer = ((line_before - line) * line).sum(-1) / (line.square().sum(-1) + 1e-12).sqrt()  # m per step
         known = context.agent_valid[scene, agent, step]
-        closing = nearer.clamp(min=0) * (known / STEP)
+        closing = nearer.clamp(min=0) * (known / STEP_SECONDS)
         safe = CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING)
         miss = _miss_distance(mine, other, size, line - line_before)
         return Pairs(scene, step, agent, distance, closing, safe - distance, miss, len(trajectory))
@@ -102,7 +103,7 @@ class Collision(Rule):
         """
         ttc = pairs.separation.clamp(min=0) / pairs.closing.clamp(min=1e-3)
         near = torch.sigmoid((CLEARANCE - pairs.separation) / _NEAR_WIDTH)
-        time = STEP * (pairs.step + 1).to(ttc.dtype)  # t_h
+        time = STEP_SECONDS * (pairs.step + 1).to(ttc.dtype)  # t_h
         left = RISK_TTC - ttc
         if self.from_now is not None:
             near = near * torch.sigmoid((self.from_now - time) / _TTC_WIDTH)
@@ -165,7 +166,7 @@ def _candidates(ego: Tensor, agents: Tensor, context: RuleContext) -> tuple[Tens
     steps = ego.shape[1]
     apart = agents.transpose(1, 2)[..., :2] - ego[:, :, None, :2]  # (B, H + 1, N, 2)
     gap = apart[:, 1:].square().sum(-1).sqrt()
-    closing = -(torch.diff(apart, dim=1) * apart[:, 1:]).sum(-1) / (STEP * gap.clamp(min=1e-6))
+    closing = -(torch.diff(apart, dim=1) * apart[:, 1:]).sum(-1) / (STEP_SECONDS * gap.clamp(min=1e-6))
     closing = (1.001 * closing + 0.01).clamp(min=0)  # a little wide: the exact one is computed another way
     reach = (EGO_LENGTH**2 + EGO_WIDTH**2) ** 0.5 / 2 + context.agent_size.norm(dim=-1).to(gap)[:, None] / 2
     short = CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING) - (gap / 2**0.5 - reach) > -AMPLE

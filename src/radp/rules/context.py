@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from radp.geometry.frames import pose_frame
-from radp.rules.motion import STEP, Motion, motion_of, unit_heading
+from radp.rules.motion import Motion, motion_of, unit_heading
 from radp.rules.route import Match, Route
 from radp.scenario.vehicle import PACIFICA, Vehicle
 from radp.scene.scene import (
@@ -25,6 +25,7 @@ from radp.scene.scene import (
     map_tensors,
     present,
 )
+from radp.sim.plan import STEP_SECONDS
 
 EGO_WIDTH, EGO_LENGTH = PACIFICA.width, PACIFICA.length
 REAR_TO_CENTER, FRONT = PACIFICA.rear_axle_to_center, PACIFICA.front_length
@@ -176,7 +177,7 @@ def _same(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
 
 def _constant_velocity(now: Tensor, horizon: int) -> Tensor:
     """(B, N, 8) -> (B, N, H + 1, 4)."""
-    time = torch.arange(horizon + 1, dtype=now.dtype, device=now.device) * STEP
+    time = torch.arange(horizon + 1, dtype=now.dtype, device=now.device) * STEP_SECONDS
     xy = now[..., None, XY] + time[:, None] * now[..., None, OBJECT_VELOCITY]
     return torch.cat((xy, now[..., None, COS_SIN].expand(*xy.shape[:-1], 2)), -1)
 
@@ -193,7 +194,7 @@ def _target(context: RuleContext, scene: Scene, logged: bool, horizon: int) -> T
         end = future.gather(1, (last - 1).clamp(min=0)[:, None, None].expand(-1, 1, 2)) * (last > 0)[:, None, None]
         target = context.route.match(end).progress(end)[:, 0]
     else:
-        time = horizon * STEP
+        time = horizon * STEP_SECONDS
         reachable = context.speed_now * time + 0.5 * NOMINAL_ACCELERATION * time**2
         target = torch.minimum(reachable, context.route.end)
     stop = context.route.stop_line(minimum=FRONT) - FRONT - STOP_BUFFER

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from radp.geometry.frames import wrap_angle
+from radp.sim.plan import STEP_SECONDS
 
-STEP = 0.1  # s
 MIN_DISPLACEMENT = 0.1  # m, below which curvature is measured as if the car had moved this far
 _TINY = 1e-12
 
@@ -61,16 +61,16 @@ def motion_of(trajectory: Tensor, speed_now: Tensor, accel_now: Tensor, known: T
     """trajectory (B, H, 4); speed_now, accel_now (B,) at the origin; known (B,) bool: whether these two are real."""
     states = with_origin(trajectory)
     distance = (torch.diff(states[..., :2], dim=1).square().sum(-1) + _TINY).sqrt()
-    speed = distance / STEP
+    speed = distance / STEP_SECONDS
     turn = wrap_angle(torch.diff(heading_of(states), dim=1))
     before = torch.where(known, speed_now, speed[:, 0].detach()).unsqueeze(1)
-    a_lon = torch.diff(speed, dim=1, prepend=before) / STEP
-    a_lat = speed * turn / STEP
+    a_lon = torch.diff(speed, dim=1, prepend=before) / STEP_SECONDS
+    a_lat = speed * turn / STEP_SECONDS
     curvature = turn / distance.clamp(min=MIN_DISPLACEMENT)
     three = torch.stack((a_lon, a_lat, curvature))
     seed = three[..., :1].detach().clone()
     seed[0, :, 0] = torch.where(known, accel_now, seed[0, :, 0])
-    jerk_lon, jerk_lat, curvature_rate = (torch.diff(three, prepend=seed) / STEP).unbind(0)
+    jerk_lon, jerk_lat, curvature_rate = (torch.diff(three, prepend=seed) / STEP_SECONDS).unbind(0)
     later = torch.ones_like(speed, dtype=torch.bool)
     later[:, 0] = False
     from_known = later | known.unsqueeze(1)

@@ -94,14 +94,14 @@ def route_of_path(road_map: RoadMap, poses: np.ndarray) -> tuple[tuple[str, ...]
 def _onward(road_map: RoadMap, lane: int, pose: np.ndarray) -> list[int]:
     """Lanes straight on from a lane until they reach 200 m beyond the pose, or the map ends."""
     graph, lines = road_arrays(road_map).graph, lane_lines(road_map)
-    left = BEYOND - graph.length[lane] + project_on_lane(lines, lane, pose)
+    left = BEYOND - lines.length[lane] + project_on_lane(lines, lane, pose)
     onward: list[int] = []
     while left > 0 and len(onward) < MOST_STRIPS:
         lane = straight_on(graph, lines, lane)
         if lane < 0:
             break
         onward.append(lane)
-        left -= graph.length[lane]
+        left -= lines.length[lane]
     return onward
 
 

@@ -37,9 +37,10 @@ from radp.scene.scene import (
     StaticColumn,
 )
 from radp.sim.observation import HISTORY, Observation
+from radp.sim.plan import STEP_SECONDS
 
 FUTURE = 80  # steps of 0.1 s
-STEP_SECONDS, STEP_TOLERANCE = 0.1, 0.01
+STEP_TOLERANCE = 0.01  # s by which the mean step of a log may differ from a plan's
 SLOW = 0.2  # m/s below which steering and yaw rate count as 0
 MAX_YAW_RATE = 0.95  # rad/s
 MAX_STEERING = 2 * np.pi / 3

@@ -10,7 +10,7 @@ from numba import njit
 
 from radp.geometry.areas import AreaArrays, bounds_square, distance_to_area
 from radp.road.arrays import LaneGraph, LineArrays
-from radp.road.lane_lines import LANE_POINTS, LaneTable
+from radp.road.lane_lines import LANE_POINTS, LaneLines, LaneTable
 from radp.road.route_line import route_line
 from radp.scenario import LightState
 
@@ -180,7 +180,7 @@ def write_lanes(
 @njit(cache=True, nogil=True)
 def write_route_line(
     graph: LaneGraph,
-    lines: LineArrays,
+    lines: LaneLines,
     route: np.ndarray,
     pose: np.ndarray,
     lights: Lights,

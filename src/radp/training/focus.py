@@ -17,11 +17,11 @@ from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
 from radp.rules.collision import Collision
-from radp.rules.motion import STEP
 from radp.runs.errors import BadInput
 from radp.runs.files import write_json_atomically
 from radp.runs.progress import Progress
 from radp.scene.samples import Samples
+from radp.sim.plan import STEP_SECONDS
 
 FORMAT = "radp-focus"
 WITHIN = 5.0  # s
@@ -61,7 +61,7 @@ class Focus:
 def first_contact(plan: Tensor, context: RuleContext) -> Tensor:
     """(B, H, 4) -> (B,) seconds to the first overlap with another road user, inf where there is none."""
     touches = Collision().violation(plan, context) > 0
-    seconds = STEP * (1 + torch.arange(touches.shape[1]))
+    seconds = STEP_SECONDS * (1 + torch.arange(touches.shape[1]))
     return torch.where(touches, seconds, torch.inf).amin(-1)
 
 

@@ -54,7 +54,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_fails_is_on_record_and_the_rest_goes_on(tmp_path: Path) -> None:
-    card = convert(Made(), LogChoice(data=tmp_path), tmp_path / "out")
+    card = convert(Made(), LogChoice(data=tmp_path), tmp_path / "out", isolated=False)
     tokens = ScenarioStore.open(tmp_path / "out").tokens()
     assert tokens == [f"{i}-{p}" for i in range(8) for p in range(3) if i != 3 and not (i == 5 and p < 2)]
     failures = Ledger(tmp_path / "out" / "ledger.jsonl").failures()
@@ -65,20 +65,20 @@ def test_what_fails_is_on_record_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_store_does_not_depend_on_workers(tmp_path: Path) -> None:
-    convert(Made(), LogChoice(data=tmp_path), tmp_path / "one")
-    convert(Made(), LogChoice(data=tmp_path), tmp_path / "two", workers=2)
+    convert(Made(), LogChoice(data=tmp_path), tmp_path / "one", isolated=False)
+    convert(Made(), LogChoice(data=tmp_path), tmp_path / "two", workers=2, isolated=False)
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
 def _convert_and_die(out: Path, dies_at: int) -> None:
     machinery.ROWS_PER_SHARD = 4
-    convert(Made(dies_at=dies_at), LogChoice(data=out), out)
+    convert(Made(dies_at=dies_at), LogChoice(data=out), out, isolated=False)
 
 
 @pytest.mark.parametrize("dies_at", (1, 4, 7))
 def test_a_killed_conversion_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int) -> None:
     monkeypatch.setattr(machinery, "ROWS_PER_SHARD", 4)
-    convert(Made(), LogChoice(data=tmp_path / "cut"), tmp_path / "whole")
+    convert(Made(), LogChoice(data=tmp_path / "cut"), tmp_path / "whole", isolated=False)
     process = multiprocessing.get_context("spawn").Process(target=_convert_and_die, args=(tmp_path / "cut", dies_at))
     process.start()
     process.join()
@@ -87,7 +87,7 @@ def test_a_killed_conversion_is_taken_up(tmp_path: Path, monkeypatch: pytest.Mon
     asked = []
     source = Made()
     monkeypatch.setattr(Made, "scenarios", _counted(Made.scenarios, asked))
-    convert(source, LogChoice(data=tmp_path / "cut"), tmp_path / "cut")
+    convert(source, LogChoice(data=tmp_path / "cut"), tmp_path / "cut", isolated=False)
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
     assert before < len(ScenarioStore.open(tmp_path / "cut")) and len(asked) <= 8 - before // 3
 
@@ -103,17 +103,17 @@ def _counted(function, asked):
 def test_a_finished_conversion_does_nothing_again_but_retry_what_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    card = convert(Made(), LogChoice(data=tmp_path), tmp_path / "out")
+    card = convert(Made(), LogChoice(data=tmp_path), tmp_path / "out", isolated=False)
     before, asked = files(tmp_path / "out"), []
     monkeypatch.setattr(Made, "scenarios", _counted(Made.scenarios, asked))
-    assert convert(Made(), LogChoice(data=tmp_path), tmp_path / "out") == card
+    assert convert(Made(), LogChoice(data=tmp_path), tmp_path / "out", isolated=False) == card
     assert asked == ["log3"] and files(tmp_path / "out") == before
 
 
 def test_another_conversion_is_refused(tmp_path: Path) -> None:
-    convert(Made(), LogChoice(data=tmp_path), tmp_path / "out")
+    convert(Made(), LogChoice(data=tmp_path), tmp_path / "out", isolated=False)
     with pytest.raises(BadInput, match="ego is 'sdc' there and 'all' now"):
-        convert(Made(), LogChoice(data=tmp_path, ego="all"), tmp_path / "out")
+        convert(Made(), LogChoice(data=tmp_path, ego="all"), tmp_path / "out", isolated=False)
 
 
 def test_an_unknown_source_is_one_sentence() -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import shapely
 
 
-class Segments(NamedTuple):
+@dataclass(frozen=True)
+class Segments:
     """S segments of K lines: start (S, 2), end (S, 2), line (S,) index of the line each belongs to."""
 
     start: np.ndarray
     end: np.ndarray
     line: np.ndarray
+
+    @cached_property
+    def tree(self) -> shapely.STRtree:
+        """Their index in space, built when it is first asked for."""
+        return shapely.STRtree(shapely.linestrings(np.stack((self.start, self.end), axis=1)))
 
 
 class Hits(NamedTuple):
@@ -42,9 +50,8 @@ def ray_hits(origin: np.ndarray, direction: np.ndarray, reach: float, segments: 
     empty = Hits(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
     if not len(segments.start) or not len(origin):
         return empty
-    tree = shapely.STRtree(shapely.linestrings(np.stack((segments.start, segments.end), axis=1)))
     rays = shapely.linestrings(np.stack((origin, origin + reach * direction), axis=1))
-    ray, segment = tree.query(rays)
+    ray, segment = segments.tree.query(rays)
     along = segments.end[segment] - segments.start[segment]
     gap = segments.start[segment] - origin[ray]
     d = direction[ray]

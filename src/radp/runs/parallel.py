@@ -18,12 +18,18 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for_sentinels
 from typing import Any, Generic, TypeVar
 
 from radp.runs.errors import LostWrite
 from radp.runs.ledger import Ledger
 from radp.runs.progress import Progress
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -52,6 +58,14 @@ class Outcome(Generic[Result]):
 
 
 @dataclass(frozen=True)
+class Allowance:
+    """What a piece may take in a process of its own; one that takes more dies, and costs only itself."""
+
+    seconds: float  # of processor time, and ten times as much on the clock; `renew` starts to count again
+    bytes: int  # of memory that the process may ask for
+
+
+@dataclass(frozen=True)
 class _Raised:
     """What a worker sends back instead of a result; one that could not be kept ends the map."""
 
@@ -75,8 +89,11 @@ def parallel_map(
     name: Callable[[Piece], str] = str,
     ledger: Ledger | None = None,
     label: str = "pieces",
+    allowance: Allowance | None = None,
 ) -> Outcome[Result]:
     """Apply `function` to every piece. workers <= 1: here, in order; else in that many spawned processes.
+
+    With an allowance every piece runs in another process, also if there is one worker, and within its bounds.
 
     `on_result(position, result)` runs in this process as results arrive; what it raises ends the map, and so does a
     LostWrite of a piece: the next ones could not be written either. With workers, `function` must be importable (a
@@ -106,7 +123,8 @@ def parallel_map(
         progress.advance(failed=isinstance(value, _Raised))
 
     with Progress(label, len(pieces)) as progress:
-        source = _in_process(function, pieces) if workers <= 1 else _in_pool(function, pieces, workers)
+        here = workers <= 1 and allowance is None
+        source = _in_process(function, pieces) if here else _in_pool(function, pieces, workers, allowance)
         with closing(source):
             for index, value in source:
                 take(index, value)
@@ -122,18 +140,23 @@ def _in_process(function: Callable[[Piece], Result], pieces: Sequence[Piece]) ->
 
 def _call(function: Callable[[Piece], Result], piece: Piece) -> Result | _Raised:
     """The result, or what was raised in a form that always pickles."""
+    renew()
     try:
         return function(piece)
     except LostWrite as error:
         return _Raised(str(error), "", lost=True)
+    except MemoryError:
+        return _Raised("it needs more memory than it may take", traceback.format_exc())
     except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())
         reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         return _Raised(reason, traceback.format_exc())
+    finally:
+        _rest()
 
 
 def _in_pool(
-    function: Callable[[Piece], Result], pieces: Sequence[Piece], workers: int
+    function: Callable[[Piece], Result], pieces: Sequence[Piece], workers: int, allowance: Allowance | None
 ) -> Generator[tuple[int, Any], None, None]:
     """When a process dies, its pool is lost: the few pieces then under way run again, each alone in a fresh process,
     so that the piece which kills its process is found and only that one fails."""
@@ -141,7 +164,7 @@ def _in_pool(
         pickle.dumps(function)
     except Exception as error:
         raise TypeError(f"{function!r} cannot be sent to another process ({error})") from None
-    workers = min(workers, max(len(pieces), 1))
+    workers = min(max(workers, 1), max(len(pieces), 1))
     threads = max(1, cpu_count() // workers)
     waiting = iter(range(len(pieces)))
     with _thread_limit(threads):
@@ -149,12 +172,9 @@ def _in_pool(
         exhausted = False
         while not exhausted:
             suspects.clear()
-            exhausted = yield from _drain(function, pieces, waiting, workers, threads, suspects)
+            exhausted = yield from _drain(function, pieces, waiting, workers, threads, suspects, allowance)
             for index in suspects:
-                alone: list[int] = []
-                yield from _drain(function, pieces, iter([index]), 1, threads, alone)
-                if alone:
-                    yield index, _Raised(DIED, "")
+                yield index, _alone(function, pieces[index], threads, allowance)
 
 
 def _drain(
@@ -164,9 +184,10 @@ def _drain(
     workers: int,
     threads: int,
     suspects: list[int],
+    allowance: Allowance | None,
 ) -> Generator[tuple[int, Any], None, bool]:
     """Run pieces until none is waiting (returns True) or the pool breaks (False, `suspects` = pieces under way)."""
-    with _pool(workers, threads) as pool:
+    with _pool(workers, threads, allowance) as pool:
         running: dict[Future[Any], int] = {}
         broken = False
         while True:
@@ -190,12 +211,55 @@ def _drain(
                     yield index, future.result()
 
 
+def _alone(function: Callable[[Piece], Result], piece: Piece, threads: int, allowance: Allowance | None) -> Any:
+    """The result of one piece in a process of its own, or how that process ended."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(there, function, piece, threads, allowance))
+    process.start()
+    there.close()
+    try:
+        return here.recv()
+    except (EOFError, OSError):
+        process.join()
+        return _Raised(_epitaph(process.exitcode), "")
+    finally:
+        here.close()
+        process.kill()
+        process.join()
+
+
+def _answer(
+    to: Connection, function: Callable[[Piece], Result], piece: Piece, threads: int, allowance: Allowance | None
+) -> None:
+    _start_worker(threads, allowance)
+    try:
+        to.send(_call(function, piece))
+    except Exception as error:  # the result could not be pickled
+        to.send(_Raised(f"{type(error).__name__}: {error}", ""))
+
+
+def _epitaph(code: int | None) -> str:
+    """How a process ended, in words."""
+    if code is not None and code < 0:
+        if -code in (_signal("SIGPROF"), _signal("SIGALRM")):
+            return "it took longer than a piece may take, and was stopped"
+        if -code in (_signal("SIGSEGV"), _signal("SIGBUS"), _signal("SIGABRT"), _signal("SIGILL"), _signal("SIGFPE")):
+            return f"the worker process crashed ({signal.Signals(-code).name})"
+    return DIED
+
+
+def _signal(name: str) -> int | None:
+    """A signal by name; Windows has few of them."""
+    return getattr(signal, name, None)
+
+
 @contextmanager
-def _pool(workers: int, threads: int) -> Iterator[ProcessPoolExecutor]:
+def _pool(workers: int, threads: int, allowance: Allowance | None) -> Iterator[ProcessPoolExecutor]:
     """A pool of spawned processes that is gone on leaving, at once if we leave because of an exception."""
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(threads,))
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(threads, allowance))
     try:
         yield pool
     except BaseException:
@@ -207,14 +271,49 @@ def _pool(workers: int, threads: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker(threads: int) -> None:
+_seconds: float | None = None  # that a piece may take in this process
+
+
+def _start_worker(threads: int, allowance: Allowance | None = None) -> None:
     """Ctrl-C is the parent's business; a worker whose parent was killed must not stay behind."""
+    global _seconds
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if allowance is not None:
+        _seconds = allowance.seconds
+        _limit_memory(allowance.bytes)
     if "torch" in sys.modules:  # imported with the main module, before this limit could be read
         sys.modules["torch"].set_num_threads(threads)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _limit_memory(most: int) -> None:
+    """Asking for more raises MemoryError; a crash leaves no core file."""
+    if resource is not None and sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+
+
+def renew() -> None:
+    """Start to count the seconds of a piece again: it has come a step further. Does nothing without an allowance."""
+    if _seconds is not None and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, _seconds)
+        signal.setitimer(signal.ITIMER_REAL, 10 * _seconds)
+
+
+def _rest() -> None:
+    """Between pieces no time is counted."""
+    if _seconds is not None and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def half_of_memory(workers: int = 1) -> int:
+    """Bytes: half of the machine's memory, shared by the workers, but 2 GiB at least."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 8 << 30
+    return max(2 << 30, pages // 2 // max(workers, 1))
 
 
 def _leave_with(sentinel: int) -> None:

@@ -23,10 +23,11 @@ from typing import Any, Protocol
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.ledger import JsonLines
-from radp.runs.parallel import parallel_map
+from radp.runs.parallel import Allowance, half_of_memory, parallel_map, renew
 from radp.scenario import Scenario
 from radp.scenario.recording import Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
+from radp.sources.limits import MOST_SECONDS
 from radp.sources.settings import Demonstrations, LogChoice
 from radp.storage.shelf import Shelf
 
@@ -112,12 +113,18 @@ class Converted:
 
 
 def convert(
-    source: Source, logs: LogChoice | Demonstrations, out: Path, workers: int = 1, finish: Finish = as_it_is
+    source: Source,
+    logs: LogChoice | Demonstrations,
+    out: Path,
+    workers: int = 1,
+    finish: Finish = as_it_is,
+    isolated: bool = True,
 ) -> dict[str, Any]:
     """Convert all items of a source into the store `out`; returns the card. The same command takes up a killed run.
 
     `finish` (an importable function or a partial of one) has the last word on each scenario: it may change, multiply or
-    drop it.
+    drop it. Logs are read in other processes, so that one which crashes, hangs or fills the memory costs only itself;
+    not `isolated`, which is for files of our own, and with one worker: in this one.
     """
     items = list(source.items(logs))[: logs.limit]
     if not items:
@@ -133,6 +140,7 @@ def convert(
         parallel_map(
             partial(convert_item, source, finish), left, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
             name=_name, ledger=run.ledger, label="logs",
+            allowance=Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else None,
         )  # fmt: skip
     card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures())
     run.write_json("card.json", card)
@@ -149,6 +157,7 @@ def convert_item(source: Source, finish: Finish, item: Item) -> Converted:
     maps: dict[str, dict[str, Any]] = {}
     refused: list[Refused] = []
     for scenario in source.scenarios(item):
+        renew()
         if isinstance(scenario, Refused):
             refused.append(scenario)
             continue

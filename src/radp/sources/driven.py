@@ -83,7 +83,7 @@ def demonstrate(choice: Demonstrations, out: Path | str, workers: int = 1) -> di
     """Drive and keep what went well as the store `out`; returns its card. The same call takes up a killed run."""
     if choice.run is not None and not choice.after:
         raise BadInput("a run says where the first driver collided: name that driver as well")
-    return convert(DrivenLogs(), choice, Path(out), workers)
+    return convert(DrivenLogs(), choice, Path(out), workers, isolated=False)
 
 
 def takeover_samples(token: str, collision: int | None, samples: int, choice: Demonstrations) -> list[int]:

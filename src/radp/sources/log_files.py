@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import lzma
 import zlib
@@ -13,9 +12,11 @@ from typing import Any, NoReturn
 
 from radp.runs.errors import BadInput
 from radp.sources.convert import FileItem, SourceError
+from radp.sources.limits import MIB, MOST_BYTES, MOST_STREAMS, MOST_XZ_MEMORY
 from radp.sources.settings import LogChoice
 
-MOST_BYTES = 2 << 30  # of a decompressed log; more is not a log of one scenario
+GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+PIECE = MIB  # bytes that are decompressed at a time
 
 
 def find_logs(
@@ -37,14 +38,40 @@ def find_logs(
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, decompressed by its magic (gzip, xz); SourceError where it is cut short."""
+    """The content of a file, decompressed by its magic (gzip, xz); SourceError where it is cut short or too large."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it is larger than {MOST_BYTES // MIB} MB")
         raw = path.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            return gzip.decompress(raw)
-        return lzma.decompress(raw) if raw[:6] == b"\xfd7zXZ\x00" else raw
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if raw[: len(GZIP)] == GZIP:
+            return unpack(raw, lambda: zlib.decompressobj(wbits=31))
+        return unpack(raw, new_xz) if raw[: len(XZ)] == XZ else raw
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise SourceError(f"{path.name}: the file cannot be read ({error})") from None
+
+
+def new_xz() -> lzma.LZMADecompressor:
+    """Refuses files whose dictionary alone would fill the memory."""
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_XZ_MEMORY)
+
+
+def unpack(raw: bytes, new: Callable[[], Any], most: int = MOST_BYTES) -> bytes:
+    """All streams of compressed bytes, one behind the other; ValueError before more than `most` bytes come out."""
+    rest, parts, total = memoryview(raw), [], 0
+    for _ in range(MOST_STREAMS):
+        engine = new()
+        while not engine.eof:
+            taken, rest = rest[:PIECE], rest[PIECE:]
+            if not len(taken):
+                raise EOFError("it is cut short")
+            parts.append(engine.decompress(taken, most - total + 1))
+            total += len(parts[-1])
+            if total > most:
+                raise ValueError(f"it holds more than {most // MIB} MB")
+        rest = memoryview(raw)[len(raw) - len(rest) - len(engine.unused_data) :]
+        if not bytes(rest[:4]).strip(b"\0"):  # padding
+            return b"".join(parts)
+    raise ValueError(f"it has more than {MOST_STREAMS} compressed streams")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from radp.sources.roads import LaneDraft, RoadDraft, clean_line, clean_ring
 MARGIN = 150.0  # m around all tracks within which the map is kept
 MPH, KMH = 0.44704, 1.0 / 3.6
 CONNECTOR_TYPE = "LANE_SURFACE_UNSTRUCTURE"
+DRIVEWAY, CROSSWALKS = "DRIVEWAY", ("CROSSWALK", "CROSS_WALK")
+RINGS = (DRIVEWAY, *CROSSWALKS)  # areas, whatever field their outline stands in
 PLACEHOLDER_LIMITS = ("nuscenes",)  # sets whose speed limit is a constant written by the converter
 
 
@@ -25,7 +27,8 @@ def read_draft(
     for key, feature in features.items():
         kind = str(feature.get("type"))
         line = clean_line(_points(feature, "polyline")) if "polyline" in feature else None
-        ring = clean_ring(_points(feature, "polygon" if "polygon" in feature else "polyline"))
+        rounded = "polygon" in feature or line is None or kind in RINGS
+        ring = clean_ring(_points(feature, "polygon" if "polygon" in feature else "polyline")) if rounded else None
         shape = line if line is not None else ring
         if shape is None or not _is_near(shape, near):
             continue
@@ -42,9 +45,9 @@ def read_draft(
             draft.lines.append(line)
         elif kind.startswith("ROAD_EDGE"):
             draft.edges.append(shape if line is not None else np.concatenate((shape, shape[:1])))
-        elif kind in ("CROSSWALK", "CROSS_WALK") and ring is not None:
+        elif kind in CROSSWALKS and ring is not None:
             draft.crosswalks.append(ring)
-        elif kind == "DRIVEWAY" and ring is not None:
+        elif kind == DRIVEWAY and ring is not None:
             draft.surfaces.append(ring)
     for key, row in lights.items():
         draft.stops[str(row.get("lane", key))] = np.zeros(2)

@@ -110,10 +110,10 @@ def read_tracks(rows: dict[str, Any]) -> Tracks:
     size, kinds = np.ones((len(ids), 3)), np.zeros(len(ids), dtype=np.uint8)
     for i, row in enumerate(rows.values()):
         values = row["state"]
-        columns = (np.asarray(values["position"])[:, :2], _column(values["heading"]), np.asarray(values["velocity"]))
-        table = np.concatenate(columns, axis=1).astype(np.float64)
+        position, velocity = (np.asarray(values[name], dtype=np.float64) for name in ("position", "velocity"))
+        table = np.concatenate((position[:, :2], _column(values["heading"]), velocity), axis=1)
         sound = np.isfinite(table).all(axis=1) & (np.abs(table) < MOST_COORDINATE).all(axis=1)
-        valid[i] = np.asarray(values["valid"]).reshape(-1).astype(bool) & sound
+        valid[i] = np.asarray(values["valid"], dtype=bool).reshape(-1) & sound
         state[i, valid[i]] = table[valid[i]]
         kinds[i] = TYPES.get(str(row.get("type")), ObjectType.GENERIC_OBJECT)
         if valid[i].any():
@@ -146,6 +146,7 @@ def read_lights(states: dict[str, Any], road: BuiltRoad, frames: int) -> Traffic
         return no_lights(frames)
     state = np.full((frames, len(known)), int(LightState.UNKNOWN), dtype=np.uint8)
     for column, words in enumerate(known.values()):
-        for frame, word in enumerate(words[:frames]):
-            state[frame, column] = next((s for part, s in LIGHT_WORDS if part in str(word)), LightState.UNKNOWN)
+        seen = [str(word) for word in words[:frames]]
+        meaning = {word: next((s for part, s in LIGHT_WORDS if part in word), LightState.UNKNOWN) for word in set(seen)}
+        state[: len(seen), column] = [meaning[word] for word in seen]
     return TrafficLights(np.array(list(known), dtype=np.int64), state)

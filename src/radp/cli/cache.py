@@ -14,7 +14,8 @@ class Calibrate:
     while driving: take a run of the planner on training scenarios.
 
     Example:
-        radp simulate  --planner radp-mini --scenarios runs/train --out runs/own
+        radp calibrate --planner radp-mini --data runs/samples --out runs/levels
+        radp simulate --planner radp-mini --scenarios runs/train --out runs/own
         radp calibrate --planner radp-mini --data runs/own --rule-set v2 --out runs/levels
     """
 

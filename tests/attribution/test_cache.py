@@ -15,8 +15,8 @@ import torch
 
 import radp.attribution.cache as module
 from radp.attribution.cache import Cache
-from radp.attribution.states import explain_samples
-from radp.model.head import AttributionHead, HeadConfig
+from radp.attribution.states import explain_samples, sample_seeds
+from radp.model.head import AttributionHead, HeadConfig, head_inputs
 from radp.model.sampler import noise_of_seeds
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import comfort
@@ -89,6 +89,27 @@ def test_the_head_learns_from_what_it_is_served(data: Path) -> None:
     assert torch.equal(planner.head(*inputs), planner.pressures(served, scene))
     without, _, _ = explain_samples(awake(CONFIG), scene, SCALES, seeds)
     assert not torch.allclose(without.trajectories, served.trajectories)
+
+
+@pytest.mark.parametrize("kind", ["cheap", "full"])
+def test_a_head_with_geometry_learns_from_what_it_is_served(kind: str, data: Path, tmp_path: Path) -> None:
+    config = HeadConfig(CONFIG.hidden, SCALES.rules, hidden=16, geometry=kind)
+    planner = DiffusionPlanner(awake(CONFIG), head=AttributionHead(config).eval())
+    assert planner.scenes.rules
+    samples = LogSamples.open(data, planner.scenes)
+    rows = np.array([0, 9, 20])
+    cache = module.write_cache(tmp_path / "c", planner.model, samples, SCALES, rows, 5, geometry=[kind])
+    served = planner.draw(samples.read(rows), noise_of_seeds(sample_seeds(5, 0, 3), planner.model))
+    inputs, _ = cache.read(np.arange(3), kind)
+    expected = head_inputs(served, samples.read(rows), kind)
+    torch.testing.assert_close(inputs.geometry, expected.geometry, rtol=1e-5, atol=1e-5)  # batches round differently
+    planner.head.standardise(cache.geometry(kind))
+    told = planner.pressures(served, samples.read(rows))
+    torch.testing.assert_close(planner.head(*inputs), told, rtol=0, atol=0.01)  # tokens are kept in half precision
+    with pytest.raises(BadInput, match=r"keeps no .* geometry; radp cache --geometry"):
+        cache.geometry("full" if kind == "cheap" else "cheap")
+    with pytest.raises(BadInput, match=r"geometry\.kinds is"):
+        module.write_cache(tmp_path / "c", planner.model, samples, SCALES, rows, 5, geometry=["cheap", "full"])
 
 
 @pytest.mark.parametrize(

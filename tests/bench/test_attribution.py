@@ -16,7 +16,8 @@ from radp.model.head import save_head
 from radp.planners.learned import load_learned
 from tests.planners.test_learned import SMALL, awake
 
-KEYS = ("planner_ms", "head_overhead", "teacher_overhead", "guidance_overhead", "teacher_cached_ms", "head_cached_ms")
+KEYS = ("planner_ms", "head_overhead", "teacher_overhead", "guidance_overhead", "cheap_geometry_head_overhead",
+        "teacher_cached_ms", "head_cached_ms")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
 
 from radp.model.features import feature_count
+from radp.model.geometry import geometry_count
 from radp.model.head import AttributionHead, HeadConfig, load_head, save_head
 from radp.model.layers import hiding_bias
 
@@ -63,3 +68,33 @@ def test_a_head_with_levels_is_saved_and_read(tmp_path):
     assert again.config == head.config and again.config.pieces == 2
     inputs = torch.randn(2, 24), torch.randn(2, feature_count()), torch.randn(2, 3, 24), torch.zeros(2, 3).bool()
     assert torch.equal(again(*inputs), head(*inputs))
+
+
+def test_geometry_is_a_part_of_the_query_where_a_head_asks_for_it(tmp_path):
+    head = AttributionHead(replace(made().config, geometry="cheap", rule_set="v2")).eval()
+    count = geometry_count("cheap")
+    seen = torch.randn(50, count) * 3 + 1
+    seen[:, 0] = 7.0  # never changes
+    head.standardise(seen)
+    inputs = (torch.randn(50, 24), torch.randn(50, feature_count()), torch.randn(50, 3, 24))
+    padded = torch.zeros(50, 3, dtype=torch.bool)
+    predicted = head(*inputs, padded, seen)
+    assert not torch.allclose(predicted, head(*inputs, padded, seen.flip(0)))
+    wild = seen.clone()
+    wild[:, 1] = 1e9  # as far as anything can be
+    assert torch.isfinite(head(*inputs, padded, wild)).all()
+    with pytest.raises(ValueError, match="needs the cheap geometry"):
+        head(*inputs, padded)
+    save_head(head, tmp_path)
+    again = load_head(tmp_path)
+    assert again.config == head.config
+    assert torch.equal(again(*inputs, padded, seen), predicted)
+
+
+def test_heads_of_before_have_no_geometry_and_the_papers_rules(tmp_path):
+    save_head(made().float(), tmp_path)
+    about = json.loads((tmp_path / "head.json").read_text())
+    del about["head"]["geometry"], about["head"]["rule_set"]
+    (tmp_path / "head.json").write_text(json.dumps(about))
+    config = load_head(tmp_path).config
+    assert (config.geometry, config.rule_set) == ("", "paper")

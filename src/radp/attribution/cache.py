@@ -7,6 +7,7 @@ part-00000.safetensors         samples in order; a part is whole or not there, s
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ import torch
 
 from radp.attribution.calibration import Calibration
 from radp.attribution.states import compute_states, sample_seeds
-from radp.attribution.witness import alike, rule_constants, teacher_answers
+from radp.attribution.witness import alike, capitals, rule_constants, teacher_answers
+from radp.model import geometry as geometry_module
 from radp.model.head import HeadInputs
 from radp.model.network import DiffusionModel
 from radp.planners.identity import planner_hash
@@ -29,7 +31,8 @@ from radp.storage.shards import ShardFiles, ShardRows
 
 CACHE = Manifest("cache.json", None, 2, "cache", StoreError, version_key="format", older=(1,))
 FILES = "part-{:05d}.safetensors"
-MADE_OF = ("format", "fingerprint", "planner", "rule_set", "rules", "levels", "constants")  # fingerprint: of format 1
+MADE_OF = ("format", "fingerprint", "planner", "rule_set", "rules", "levels", "constants", "geometry")
+# fingerprint: of format 1
 PART = 256  # samples
 BATCH = 64
 
@@ -56,10 +59,16 @@ def write_cache(
     rows: np.ndarray,
     seed: int = 0,
     workers: int = 1,
+    geometry: Sequence[str] = (),
 ) -> Cache:
-    """Cache the samples `rows`; parts that are there are kept, and a cache of something else is refused."""
+    """Cache the samples `rows`; parts that are there are kept, and a cache of something else is refused.
+
+    Kinds of `geometry` are kept for heads that look at them.
+    """
     path = Path(path)
     about = identity(model, calibration)
+    if geometry:
+        about["geometry"] = {"kinds": list(geometry), **capitals(geometry_module)}
     answers = CACHE.read(path).get("answers", []) if CACHE.is_in(path) else about["answers"]
     order = hashlib.sha256(np.ascontiguousarray(rows, dtype=np.int64).tobytes()).hexdigest()
     made = {"samples": len(rows), "part": PART, "order": order, "seed": seed}
@@ -68,7 +77,7 @@ def write_cache(
         raise StoreError(
             f"{path} holds another cache (its rules judge fixed plans otherwise than those now); choose another folder"
         )
-    work = partial(_part, model, samples, calibration, rows, seed, PART)
+    work = partial(_part, model, samples, calibration, rows, seed, PART, tuple(geometry))
     ShardFiles(path, FILES).fill(-(-len(rows) // PART), work, workers, "cache")
     return Cache(path)
 
@@ -80,6 +89,7 @@ def _part(
     rows: np.ndarray,
     seed: int,
     size: int,
+    geometry: tuple[str, ...],
     part: int,
 ) -> tuple[dict[str, np.ndarray], None]:
     mine = rows[part * size : (part + 1) * size]
@@ -87,7 +97,7 @@ def _part(
     for first in range(0, len(mine), BATCH):
         chosen = mine[first : first + BATCH]
         seeds = sample_seeds(seed, part * size + first, len(chosen))
-        pieces.append(compute_states(model, samples.read(chosen), calibration, seeds))
+        pieces.append(compute_states(model, samples.read(chosen), calibration, seeds, geometry))
     arrays = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     return {**arrays, "row": mine.astype(np.int64)}, None
 
@@ -123,9 +133,17 @@ class Cache:
     def rules(self) -> tuple[str, ...]:
         return tuple(self.about["rules"])
 
-    def read(self, rows: np.ndarray) -> tuple[HeadInputs, torch.Tensor]:
-        """Rows (B,) -> what the head sees, and the teacher's pressures (B, M)."""
-        found = self.rows.gather(("tokens", "features", "scene", "padded"), rows)
-        tokens, features, scene, padded = (torch.from_numpy(array) for array in found.values())
-        state = HeadInputs(tokens[:, 0].float(), features.float(), scene.float(), padded)
+    def geometry(self, kind: str) -> torch.Tensor:
+        """(N, G) of all samples; StoreError if the cache was made without it."""
+        kinds = self.about.get("geometry", {}).get("kinds", [])
+        if kind not in kinds:
+            raise StoreError(f"{self.path} keeps no {kind} geometry; radp cache --geometry {kind} makes one that does")
+        return torch.from_numpy(self.rows.whole(f"geometry_{kind}"))
+
+    def read(self, rows: np.ndarray, geometry: str = "") -> tuple[HeadInputs, torch.Tensor]:
+        """Rows (B,) -> what a head with that kind of geometry sees, and the teacher's pressures (B, M)."""
+        extra = (f"geometry_{geometry}",) if geometry else ()
+        found = self.rows.gather(("tokens", "features", "scene", "padded", *extra), rows)
+        tokens, features, scene, padded, *around = (torch.from_numpy(array) for array in found.values())
+        state = HeadInputs(tokens[:, 0].float(), features.float(), scene.float(), padded, *around)
         return state, torch.from_numpy(self.pressure[rows])

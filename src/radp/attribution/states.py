@@ -9,6 +9,7 @@ import numpy as np
 
 from radp.attribution.calibration import Calibration
 from radp.attribution.teacher import Attribution, attribute
+from radp.model.geometry import plan_geometry
 from radp.model.head import HeadInputs, head_inputs
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
@@ -39,18 +40,20 @@ def explain_samples(
 
 
 def compute_states(
-    model: DiffusionModel, scene: Scene, calibration: Calibration, seeds: Sequence[int]
+    model: DiffusionModel, scene: Scene, calibration: Calibration, seeds: Sequence[int], geometry: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
-    """Plan B scenes and ask the teacher; arrays (B, ...) as they stand in the cache."""
+    """Plan B scenes and ask the teacher; arrays (B, ...) as they stand in the cache, kinds of `geometry` among them."""
     drawn, state, why = explain_samples(model, scene, calibration, seeds)
+    joint = drawn.trajectories[:, 0]
     return {
         "tokens": drawn.tokens[:, 0].numpy().astype(np.float16),
         "scene": state.scene.numpy().astype(np.float16),
         "padded": state.padded.numpy(),
         "features": state.features.numpy().astype(np.float32),
-        "plan": drawn.trajectories[:, 0, 0].numpy().astype(np.float32),
+        "plan": joint[:, 0].numpy().astype(np.float32),
         "pressure": why.pressure.numpy().astype(np.float32),
         "cost": why.cost.numpy().astype(np.float32),
+        **{f"geometry_{kind}": plan_geometry(kind, joint[:, 0], scene, joint[:, 1:]).numpy() for kind in geometry},
     }
 
 

@@ -28,14 +28,14 @@ PLANS = 6
 def rule_constants(rules: Sequence[Rule]) -> dict[str, Any]:
     """Rule, or module that all share -> name -> value of what is written in capitals where it is defined."""
     own = {
-        rule.name: {"scale": rule.scale, **_capitals(sys.modules[type(rule).__module__]), **rule.constants}
+        rule.name: {"scale": rule.scale, **capitals(sys.modules[type(rule).__module__]), **rule.constants}
         for rule in rules
     }
-    shared = {module.__name__.rpartition(".")[2]: _capitals(module) for module in SHARED}
+    shared = {module.__name__.rpartition(".")[2]: capitals(module) for module in SHARED}
     return {**shared, "sampler": {"steps": STEPS, "temperature": TEMPERATURE}, **own}
 
 
-def _capitals(module: ModuleType) -> dict[str, Any]:
+def capitals(module: ModuleType) -> dict[str, Any]:
     """Those that have a form in JSON: numbers, words, tables of them."""
     found = {}
     for name, value in sorted(vars(module).items()):

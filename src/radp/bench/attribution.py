@@ -12,13 +12,14 @@ import torch
 from radp.attribution.online import ExplainedPlanner
 from radp.attribution.teacher import attribute
 from radp.model.config import ModelConfig
+from radp.model.geometry import plan_geometry
 from radp.model.head import AttributionHead, HeadConfig, HeadInputs, head_inputs
 from radp.model.network import build_model
 from radp.model.sampler import noise_of_seeds
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.planners.learned import load_learned
-from radp.rules import RuleContext, default_rules, rule_costs
+from radp.rules import RuleContext, default_rules, rule_costs, rule_set
 from radp.runs.timing import Taken, alternate, load_average, torch_threads
 from radp.scenario import Scenario
 from radp.scenario.splits import open_split
@@ -56,12 +57,13 @@ def _table(planner: DiffusionPlanner, rounds: int, states: int) -> dict[str, Any
     head, about = planner.head, "the planner's own"
     if head is None:
         head, about = random_head(planner.model.config), "random weights of the right size: the planner has none"
-    plain, with_head, guided = (
+    seeing = random_head(planner.model.config, geometry="cheap")
+    plain, with_head, guided, sees = (
         DiffusionPlanner(planner.model, planner.name, guidance=guidance, head=chosen)
-        for guidance, chosen in ((None, None), (None, head), (CollisionGuidance.of_scene, None))
+        for guidance, chosen in ((None, None), (None, head), (CollisionGuidance.of_scene, None), (None, seeing))
     )
     taught = ExplainedPlanner(plain)
-    drivers = (plain, with_head, taught, guided)
+    drivers = (plain, with_head, taught, guided, sees)
     moments = [observe_logs([scenario], 40) for scenario in _scenarios(SCENARIOS)]
     taken = [alternate(*(lambda d=d, m=m: d.plan(m) for d in drivers), repeats=rounds) for m in moments]
     teacher, online = _cached(plain, head, states)
@@ -73,6 +75,7 @@ def _table(planner: DiffusionPlanner, rounds: int, states: int) -> dict[str, Any
         **_overhead("head", taken, 1),
         **_overhead("teacher", taken, 2),
         **_overhead("guidance", taken, 3),
+        **_overhead("cheap_geometry_head", taken, 4),
         "teacher_cached_ms": 1e3 * teacher.mean,
         "teacher_cached_ms_deviation": 1e3 * teacher.deviation,
         "head_cached_ms": 1e3 * online.mean,
@@ -99,7 +102,7 @@ def _overhead(name: str, taken: Sequence[Sequence[Taken]], driver: int) -> dict[
 
 def _cached(planner: DiffusionPlanner, head: AttributionHead, states: int) -> tuple[Taken, Taken]:
     """Teacher and head, one state after the other, on plans that were made before."""
-    kept = _states(planner, states)
+    kept = _states(planner, states, head.config.geometry)
     turn = {"teacher": 0, "head": 0}
 
     def teach() -> None:
@@ -117,7 +120,9 @@ def _cached(planner: DiffusionPlanner, head: AttributionHead, states: int) -> tu
     return teacher, online
 
 
-def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, RuleContext, HeadInputs]]:
+def _states(
+    planner: DiffusionPlanner, count: int, geometry: str = ""
+) -> list[tuple[torch.Tensor, RuleContext, HeadInputs]]:
     """Plan (1, H, 4), context and head's inputs of `count` moments, planned in batches."""
     scenarios, kept = _scenarios(BATCH), []
     for step in range(0, 3 * -(-count // BATCH), 3):
@@ -125,10 +130,10 @@ def _states(planner: DiffusionPlanner, count: int) -> list[tuple[torch.Tensor, R
         scene = build_scenes(now, replace(planner.scenes, rules=True))
         drawn = planner.draw(scene, noise_of_seeds([int(seed) for seed in now.seeds], planner.model))
         joint = drawn.trajectories[:, 0]
-        inputs = head_inputs(drawn, scene)
+        inputs = head_inputs(drawn, scene, geometry)
         for b in range(len(scenarios)):
             context = RuleContext.from_scene(scene[b : b + 1], joint[b : b + 1, 1:])
-            one = HeadInputs(*(part[b : b + 1] for part in inputs))
+            one = HeadInputs._make(None if part is None else part[b : b + 1] for part in inputs)
             kept.append((joint[b : b + 1, 0], context, one))
     return kept[:count]
 
@@ -145,15 +150,19 @@ def _parts(planner: DiffusionPlanner, now: Observation) -> dict[str, float]:
         "route_match": lambda: context.bind(plan.trajectory),
         "match_and_costs": lambda: rule_costs(plan.trajectory, context),
         "all_of_attribute": lambda: attribute(plan.trajectory, context),
+        "all_of_attribute_v2": lambda: attribute(plan.trajectory, context, rules=rule_set("v2")),
+        "cheap_geometry": lambda: plan_geometry("cheap", plan.trajectory, scene, plan.predictions),
+        "full_geometry": lambda: plan_geometry("full", plan.trajectory, scene, plan.predictions),
     }
     return {name: 1e3 * taken.cpu for name, taken in zip(calls, alternate(*calls.values(), repeats=10))}
 
 
-def random_head(config: ModelConfig, seed: int = 0) -> AttributionHead:
+def random_head(config: ModelConfig, seed: int = 0, geometry: str = "") -> AttributionHead:
     """A head of the right size for a model."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return AttributionHead(HeadConfig(config.hidden, tuple(rule.name for rule in default_rules()))).eval()
+        rules = tuple(rule.name for rule in default_rules())
+        return AttributionHead(HeadConfig(config.hidden, rules, geometry=geometry)).eval()
 
 
 def _scenarios(count: int) -> list[Scenario]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class MakeCache:
     """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount."""
     stride: int = 5
     """Samples (0.1 s) between two states of a drive."""
+    geometry: tuple[Literal["cheap", "full"], ...] = ("cheap",)
+    """Geometry of the plans to keep for heads that see it; --geometry without a word keeps none."""
     calibration: Path | None = None
     """Folder with the levels of that rule set; the planner's own by default."""
     seed: int = 0
@@ -107,6 +110,6 @@ class MakeCache:
             raise BadInput(f"{error}; run radp calibrate first") from None
         source = open_states(self.data, scene_config(model.config, rules=True), self.stride)
         rows = chosen_rows(source, self.samples, [self.seed, 11])
-        made = write_cache(self.out, model, source, scales, rows, self.seed, self.workers)
+        made = write_cache(self.out, model, source, scales, rows, self.seed, self.workers, self.geometry)
         print(f"{self.out}: {len(made)} samples")
         return 0

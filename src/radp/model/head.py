@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, softplus
 
 from radp.model.features import feature_count, plan_features
+from radp.model.geometry import geometry_count, plan_geometry
 from radp.model.layers import Attention, hiding_bias
 from radp.model.sampler import PlanSample
 from radp.scene.scene import EgoColumn, Scene
 
 HIDDEN = 256
+FARTHEST = 5.0  # standard deviations of a geometric value that count at most
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class HeadConfig:
     hidden: int = HIDDEN
     pieces: int = 0  # none: pressures as they were trained
     rule_set: str = "paper"  # whose pressures it was taught
+    geometry: str = ""  # of the plan in its scene, in the query as well: cheap, full or none
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -46,14 +49,17 @@ class HeadInputs(NamedTuple):
     features: Tensor  # (B, Q)
     scene: Tensor  # (B, S, d)
     padded: Tensor  # (B, S) bool
+    geometry: Tensor | None = None  # (B, G) of the kind that the head asks for
 
 
-def head_inputs(drawn: PlanSample, scene: Scene) -> HeadInputs:
-    """Of the first plan drawn for each of B scenes: all that the planner has computed anyway, and q(X)."""
-    ego = scene.ego_current_state
+def head_inputs(drawn: PlanSample, scene: Scene, geometry: str = "") -> HeadInputs:
+    """Of the first plan drawn for each of B scenes: all that the planner has computed anyway, q(X), and a kind of
+    geometry."""
+    ego, joint = scene.ego_current_state, drawn.trajectories[:, 0]
     speed = ego[:, EgoColumn.VX : EgoColumn.AX].norm(dim=-1)
-    features = plan_features(drawn.trajectories[:, 0, 0], speed, ego[:, EgoColumn.AX])
-    return HeadInputs(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded)
+    features = plan_features(joint[:, 0], speed, ego[:, EgoColumn.AX])
+    around = plan_geometry(geometry, joint[:, 0], scene, joint[:, 1:]) if geometry else None
+    return HeadInputs(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded, around)
 
 
 class Levels(nn.Module):
@@ -72,7 +78,13 @@ class Levels(nn.Module):
 
 
 class AttributionHead(nn.Module):
-    """z = [ego token; q(X)] asks the scene tokens; M separate two-layer MLPs on [z; c] give M pressures."""
+    """z = [ego token; q(X); geometry] asks the scene tokens; M separate two-layer MLPs on [z; c] give M pressures.
+
+    Geometry is standardised by what was usual in training, and left out in the paper's head.
+    """
+
+    geometry_mean: Tensor  # (G,)
+    geometry_deviation: Tensor  # (G,)
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
@@ -81,7 +93,11 @@ class AttributionHead(nn.Module):
         self.feature_norm = nn.LayerNorm(features)
         self.token_norm = nn.LayerNorm(config.tokens)
         self.scene_norm = nn.LayerNorm(config.tokens)
-        query = config.tokens + features
+        seen = geometry_count(config.geometry)
+        if seen:
+            self.register_buffer("geometry_mean", torch.zeros(seen))
+            self.register_buffer("geometry_deviation", torch.ones(seen))
+        query = config.tokens + features + seen
         self.query = nn.Linear(query, config.tokens)
         self.attention = Attention(config.tokens, config.heads, 0.0)
         width = query + config.tokens
@@ -93,12 +109,26 @@ class AttributionHead(nn.Module):
         self.out_bias = nn.Parameter(torch.empty(rules).uniform_(-bound, bound))
         self.levels = Levels(rules, config.pieces) if config.pieces else nn.Identity()
 
-    def forward(self, ego_token: Tensor, features: Tensor, scene: Tensor, padded: Tensor) -> Tensor:
-        """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool -> pressures (B, M), at least 0."""
-        z = torch.cat((self.token_norm(ego_token), self.feature_norm(features)), -1)
+    def forward(
+        self, ego_token: Tensor, features: Tensor, scene: Tensor, padded: Tensor, geometry: Tensor | None = None
+    ) -> Tensor:
+        """ego_token (B, d), features (B, Q), scene (B, S, d), padded (B, S) bool, geometry (B, G) if its configuration
+        asks for it -> pressures (B, M), at least 0."""
+        parts = [self.token_norm(ego_token), self.feature_norm(features)]
+        if self.config.geometry:
+            if geometry is None:
+                raise ValueError(f"this head needs the {self.config.geometry} geometry of the plan")
+            usual = (geometry - self.geometry_mean) / self.geometry_deviation
+            parts.append(usual.clamp(-FARTHEST, FARTHEST))
+        z = torch.cat(parts, -1)
         context = self.attend(self.query(z), self.scene_norm(scene), padded)
         hidden = gelu(self.branches(torch.cat((z, context), -1))).unflatten(-1, self.out_weight.shape)
         return self.levels(softplus((hidden * self.out_weight).sum(-1) + self.out_bias))
+
+    def standardise(self, geometry: Tensor) -> None:
+        """Take mean and deviation of the geometry (N, G) of the training states; one that never changes stays 0."""
+        self.geometry_mean.copy_(geometry.mean(0))
+        self.geometry_deviation.copy_(geometry.std(0).clamp(min=1e-3))
 
     def with_levels(self, start: Tensor, slope: Tensor) -> AttributionHead:
         """This head with its pressures (M) passed through the lines of start and slope (M, K); see `Levels`."""

@@ -48,7 +48,7 @@ class DiffusionPlanner:
     ) -> None:
         self.model, self.name, self.head = model.eval(), name, head
         self.steps, self.temperature, self.guidance = steps, temperature, guidance
-        self.scenes = scene_config(model.config)
+        self.scenes = scene_config(model.config, rules=head is not None and bool(head.config.geometry))
 
     def plan(self, now: Observation | Scene, generator: torch.Generator | None = None) -> Plan:
         """A plan for each world or scene. In closed loop the noise comes from the observation's own seeds."""
@@ -83,4 +83,4 @@ class DiffusionPlanner:
         """(B, M) what the head predicts for plans that were just drawn."""
         if self.head is None:
             raise ValueError(f"planner {self.name!r} has no attribution head")
-        return self.head(*head_inputs(drawn, scene))
+        return self.head(*head_inputs(drawn, scene, self.head.config.geometry))

@@ -77,9 +77,8 @@ class RuleContext:
         `expert_target`, for studies: only the goal from the ego's future in the scene.
         """
         ego, view = scene.ego_current_state, RuleView.of(scene)
-        agents = scene.agent_tracks
-        if tracks is None and predictions is not None and agents is not None and agents.shape[1]:
-            tracks, predictions = agents[:, : predictions.shape[1]], predictions[:, : agents.shape[1]]
+        if tracks is None and predictions is not None:
+            predictions, tracks = of_first_agents(scene, predictions)
         dynamics = ego[:, EgoColumn.VX :]
         speed = dynamics[:, :2].norm(dim=-1)
         context = cls(
@@ -96,6 +95,10 @@ class RuleContext:
     def repeat_interleave(self, times: int) -> RuleContext:
         """Each scene `times` times in a row: batch B becomes B * times."""
         return map_tensors(self, lambda value: value.repeat_interleave(times, 0))
+
+    def rows(self, chosen: Tensor) -> RuleContext:
+        """The scenes `chosen` (n,) alone."""
+        return map_tensors(self, lambda value: value[chosen])
 
     def motion(self, trajectory: Tensor) -> Motion:
         """Finite differences of a plan (B, H, 4): the bound ones, or fresh ones."""
@@ -150,16 +153,37 @@ def _agents(
     view: RuleView, predictions: Tensor | None, tracks: Tensor | None, logged: bool, horizon: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Road users then static objects: poses (B, N, H + 1, 4), sizes (B, N, 2), valid (B, N, H + 1)."""
-    now = view.objects
-    poses = _constant_velocity(now, horizon)
-    valid = present(now[..., OBJECT_MOTION]).unsqueeze(-1).repeat(1, 1, horizon + 1)
-    if logged and view.object_futures is not None:
+    from_log = logged and view.object_futures is not None
+    poses, there = object_poses(view, None if from_log else predictions, tracks, slice(0, horizon + 1))
+    valid = there.unsqueeze(-1).repeat(1, 1, horizon + 1)
+    if from_log and view.object_futures is not None:
         future = view.object_futures[:, :, :horizon]
         count = future.shape[1]
         poses[:, :count, 1:] = pose_frame(future)
         valid[:, :count, 1:] &= present(future)
-    elif predictions is not None:
-        ahead = predictions[:, :, :horizon].to(poses.dtype)
+    return poses, view.objects[..., OBJECT_SIZE], valid
+
+
+def of_first_agents(scene: Scene, predictions: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Predictions (B, K, H, 4) of a scene's first K agents -> those of real rows, and their tracks; None: not known."""
+    agents = scene.agent_tracks
+    if agents is None or not agents.shape[1]:
+        return predictions, None
+    return predictions[:, : agents.shape[1]], agents[:, : predictions.shape[1]]
+
+
+def object_poses(
+    view: RuleView, predictions: Tensor | None, tracks: Tensor | None, steps: slice
+) -> tuple[Tensor, Tensor]:
+    """Poses (B, N, T, 4) of all objects at the steps of a slice that begins now (0), and which are there (B, N).
+
+    As predicted (B, K, H, 4, steps 1..H) for `tracks` (B, K), or for the first K road users where nobody knows tracks;
+    everybody else goes straight on.
+    """
+    now = view.objects
+    poses = _constant_velocity(now, torch.arange(steps.stop, dtype=now.dtype, device=now.device)[steps] * STEP_SECONDS)
+    if predictions is not None:
+        ahead = predictions[:, :, (steps.step or 1) - 1 : steps.stop - 1 : steps.step].to(poses.dtype)
         ahead = torch.cat((ahead[..., XY], normalize(ahead[..., COS_SIN], dim=-1)), -1)
         if tracks is None or view.object_tracks is None:
             count = min(ahead.shape[1], view.road_users)
@@ -167,7 +191,7 @@ def _agents(
         else:
             scene, row, thing = _same(tracks, view.object_tracks)
             poses[scene, thing, 1:] = ahead[scene, row]
-    return poses, now[..., OBJECT_SIZE], valid
+    return poses, present(now[..., OBJECT_MOTION])
 
 
 def _same(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
@@ -175,9 +199,8 @@ def _same(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
     return ((a.unsqueeze(2) == b.unsqueeze(1)) & (a >= 0).unsqueeze(2)).nonzero(as_tuple=True)
 
 
-def _constant_velocity(now: Tensor, horizon: int) -> Tensor:
-    """(B, N, 8) -> (B, N, H + 1, 4)."""
-    time = torch.arange(horizon + 1, dtype=now.dtype, device=now.device) * STEP_SECONDS
+def _constant_velocity(now: Tensor, time: Tensor) -> Tensor:
+    """(B, N, 8), seconds (T,) -> (B, N, T, 4)."""
     xy = now[..., None, XY] + time[:, None] * now[..., None, OBJECT_VELOCITY]
     return torch.cat((xy, now[..., None, COS_SIN].expand(*xy.shape[:-1], 2)), -1)
 

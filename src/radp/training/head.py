@@ -83,9 +83,14 @@ class HeadTask:
     def __init__(self, config: HeadTraining, cache: Cache, validation: Cache | None) -> None:
         self.config, self.cache, self.validation = config, cache, validation
         width = cache.read(np.zeros(1, dtype=np.int64))[0].ego_token.shape[-1]
+        kind = "" if config.geometry == "none" else config.geometry
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.model = AttributionHead(HeadConfig(width, cache.rules, config.heads, rule_set=cache.rule_set))
+            self.model = AttributionHead(
+                HeadConfig(width, cache.rules, config.heads, rule_set=cache.rule_set, geometry=kind)
+            )
+        if kind:
+            self.model.standardise(cache.geometry(kind))
         self.favour = Favour.of(cache.pressure, cache.rules)
         self.threshold = torch.from_numpy(self.favour.threshold).float()
         self.weight = torch.from_numpy(self.favour.weight).float()
@@ -94,7 +99,8 @@ class HeadTask:
     def batch(self, step: int, rank: int, processes: int) -> tuple[HeadInputs, Tensor]:
         share = self.config.batch // processes
         draw = np.random.default_rng([self.config.seed, step, rank])
-        return self.cache.read(draw.choice(len(self.cache), size=share, p=self.odds))
+        rows = draw.choice(len(self.cache), size=share, p=self.odds)
+        return self.cache.read(rows, self.model.config.geometry)
 
     def loss(
         self, model: AttributionHead, batch: tuple[HeadInputs, Tensor], generator: torch.Generator
@@ -120,7 +126,7 @@ class HeadTask:
 def predict(head: AttributionHead, cache: Cache) -> np.ndarray:
     """(N, M) what a head says about every sample of a cache."""
     rows = np.array_split(np.arange(len(cache)), max(1, len(cache) // 1024))
-    return torch.cat([head(*inputs) for inputs, _ in map(cache.read, rows)]).numpy()
+    return torch.cat([head(*cache.read(some, head.config.geometry)[0]) for some in rows]).numpy()
 
 
 def fit_levels(predicted: np.ndarray, teacher: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -131,6 +131,9 @@ class HeadTraining:
     """Attention heads."""
     rank_weight: float = 0.2
     """Weight of the ranking loss beside the regression."""
+    geometry: Literal["none", "cheap", "full"] = "none"
+    """Geometry of the plan in its scene that the head sees too: none (as in the paper), cheap (what the planner holds
+    anyway) or full (needs what the teacher needs). The cache must keep it."""
     seed: int = 3407
     """Decides everything random."""
 

@@ -1,0 +1,1 @@
+"""Learned planners that others published: one file a network, their features from our observations."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from radp.model.config import ModelConfig
 from radp.model.network import DiffusionModel
+from radp.runs.errors import BadInput
 from radp.scene.normaliser import Normaliser
 from radp.version import __version__
 
@@ -41,7 +42,7 @@ RENAMES = [
 PACKED = re.compile(r"attn\.([qkv])\.(weight|bias)$")
 
 
-class CheckpointError(ValueError):
+class CheckpointError(BadInput):
     """A checkpoint that does not fit; the message names the file and everything that is wrong with it."""
 
 
@@ -124,7 +125,7 @@ def from_published(state: Mapping[str, Tensor], model: DiffusionModel, source: s
     """Published state dict (with or without `module.`) -> ours, checked against the model; one error lists all."""
     state = {name.removeprefix(DDP_PREFIX): value for name, value in state.items()}
     wanted = to_published(model.state_dict())
-    _check_state(state, wanted, source)
+    check_state(state, wanted, source)
     ours = {}
     for name, parameter in model.state_dict().items():
         theirs, part = published_name(name)
@@ -165,13 +166,14 @@ def _load_ours(folder: Path) -> DiffusionModel:
         raise CheckpointError(f"{folder / CONFIG}: {error}") from error
     _check_normaliser(model, folder / CONFIG)
     state = load_file(folder / WEIGHTS)
-    _check_state(state, model.state_dict(), str(folder / WEIGHTS))
+    check_state(state, model.state_dict(), str(folder / WEIGHTS))
     model.load_state_dict(state)
     model.about = {key: config.get(key) for key in ("radp_version", "commit", "training")}
     return model
 
 
-def _check_state(state: Mapping[str, Any], wanted: Mapping[str, Tensor], source: str) -> None:
+def check_state(state: Mapping[str, Any], wanted: Mapping[str, Tensor], source: str) -> None:
+    """One error that lists what is missing, unknown or misshapen."""
     faults = [f"missing {name}" for name in wanted if name not in state]
     faults += [f"unknown {name}" for name in state if name not in wanted]
     for name in wanted:

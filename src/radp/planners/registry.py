@@ -35,9 +35,10 @@ def list_planners() -> tuple[str, ...]:
 
 
 def load_planner(name: str, **options: Any) -> Planner:
-    """A planner by name; a model folder or .pth; or a user's class as "module:Class" or "file.py:Class".
+    """A planner by name; a model folder, .pth or .ckpt; or a user's class as "module:Class" or "file.py:Class".
 
-    Options go to its constructor; `NAME+guidance` samples a learned planner with collision guidance.
+    Options go to its constructor; `NAME+guidance` samples a diffusion planner with collision guidance. Published
+    checkpoints of PDM-Open, PDM-Hybrid, UrbanDriver, planTF, PLUTO and GameFormer are recognised by their keys.
 
     >>> radp.load_planner("idm").name
     'idm'
@@ -45,14 +46,17 @@ def load_planner(name: str, **options: Any) -> Planner:
     learned, plus, _ = name.partition("+guidance")
     if learned in list_models() or (name not in PLANNERS and Path(learned).exists() and ":" not in name):
         from radp.planners.learned import load_learned
+        from radp.planners.zoo.checkpoint import load_zoo_planner
 
+        if (found := load_zoo_planner(model_path(learned), **options)) is not None:
+            return found
         return load_learned(model_path(learned), guided=bool(plus), **options)
     target = PLANNERS.get(name, name)
     place, colon, class_name = target.rpartition(":")
     if not colon or not place or not class_name:
         raise UnknownPlanner(
-            f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder or .pth, or your own "
-            f"as 'module:Class' or 'file.py:Class'"
+            f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder, .pth or .ckpt, or your "
+            f"own as 'module:Class' or 'file.py:Class'"
         )
     module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)
     made = getattr(module, class_name, None)

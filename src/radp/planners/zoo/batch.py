@@ -24,6 +24,6 @@ def _padded(arrays: list[np.ndarray]) -> Tensor:
     shape = np.max([array.shape for array in arrays], axis=0).astype(int) if arrays[0].ndim else ()
     kind = np.float32 if np.issubdtype(arrays[0].dtype, np.floating) else arrays[0].dtype
     padded = np.zeros((len(arrays), *shape), dtype=kind)
-    for row, array in zip(padded, arrays):
-        row[tuple(slice(0, n) for n in array.shape)] = array
+    for i, array in enumerate(arrays):
+        padded[i : i + 1][(slice(None), *(slice(0, n) for n in array.shape))] = array
     return torch.from_numpy(padded)

@@ -6,6 +6,7 @@ Parameter names are the published ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -46,8 +47,8 @@ class MapEncoder(nn.Module):
         self.traffic_light_emb, self.unknown_speed_emb = nn.Embedding(4, dim), nn.Embedding(1, dim)
 
     def forward(self, batch: Batch) -> Tensor:
-        line = [batch[f"map/point_{name}"][:, :, 0] for name in ("position", "vector", "orientation")]
-        points = line_features(*line, batch["map/polygon_center"][..., :2])
+        position, vector, angle = (batch[f"map/point_{name}"] for name in ("position", "vector", "orientation"))
+        points = line_features(position[:, :, 0], vector[:, :, 0], angle[:, :, 0], batch["map/polygon_center"][..., :2])
         valid = batch["map/valid_mask"]
         shape = self.polygon_encoder(points.flatten(0, 1), valid.flatten(0, 1)).unflatten(0, valid.shape[:2])
         return shape + polygon_kinds(self, batch) + self.speed(batch)
@@ -57,7 +58,7 @@ class MapEncoder(nn.Module):
         return torch.where(batch["map/polygon_has_speed_limit"][..., None], limit, self.unknown_speed_emb.weight[0])
 
 
-def polygon_kinds(tables: nn.Module, batch: Batch) -> Tensor:
+def polygon_kinds(tables: Any, batch: Batch) -> Tensor:
     """(B, M, d): embeddings of a polygon's kind, whether it is on the route, and its light."""
     kind, route, light = (batch[f"map/polygon_{name}"].long() for name in ("type", "on_route", "tl_status"))
     return tables.type_emb(kind) + tables.on_route_emb(route) + tables.traffic_light_emb(light)

@@ -83,9 +83,9 @@ class MapEncoder(nn.Module):
         self.traffic_light_emb, self.unknown_speed_emb = nn.Embedding(4, dim), nn.Embedding(1, dim)
 
     def forward(self, batch: Batch) -> Tensor:
-        position, valid = batch["map/point_position"], batch["map/valid_mask"]
-        line = [batch[f"map/point_{name}"][:, :, 0] for name in ("position", "vector", "orientation")]
-        centre = line_features(*line, batch["map/polygon_center"][..., :2])
+        valid = batch["map/valid_mask"]
+        position, vector, angle = (batch[f"map/point_{name}"] for name in ("position", "vector", "orientation"))
+        centre = line_features(position[:, :, 0], vector[:, :, 0], angle[:, :, 0], batch["map/polygon_center"][..., :2])
         points = torch.cat((centre, position[:, :, 1] - position[:, :, 0], position[:, :, 2] - position[:, :, 0]), -1)
         shape = self.polygon_encoder(points.flatten(0, 1), valid.flatten(0, 1)).unflatten(0, valid.shape[:2])
         known = batch["map/polygon_has_speed_limit"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -111,7 +112,7 @@ class HistoryEncoder(nn.Module):
     def __init__(self, dim: int, drop_path: float) -> None:
         super().__init__()
         self.embed = nn.ModuleDict({"proj": nn.Conv1d(9, LEVELS[0][0], 3, padding=1)})
-        drops = torch.linspace(0, drop_path, BLOCKS * len(LEVELS)).tolist()
+        drops = np.linspace(0, drop_path, BLOCKS * len(LEVELS)).tolist()
         self.levels = nn.ModuleList(
             HistoryLevel(*size, drops[BLOCKS * i : BLOCKS * i + BLOCKS], last=i == len(LEVELS) - 1)
             for i, size in enumerate(LEVELS)
@@ -231,7 +232,7 @@ class EncoderBlock(nn.Module):
 
 
 def encoder_blocks(dim: int, heads: int, depth: int, drop_path: float) -> nn.ModuleList:
-    drops = torch.linspace(0, drop_path, depth).tolist()
+    drops = np.linspace(0, drop_path, depth).tolist()
     return nn.ModuleList(EncoderBlock(dim, heads, drop) for drop in drops)
 
 

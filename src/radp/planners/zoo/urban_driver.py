@@ -89,10 +89,11 @@ class OutputMlp(nn.Module):
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
-        for layer in self.layers:
+        layers = [nn.Linear(a, b) for a, b in pairwise(sizes)]
+        for layer in layers:
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             nn.init.zeros_(layer.bias)
+        self.layers = nn.ModuleList(layers)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers[:-1]:

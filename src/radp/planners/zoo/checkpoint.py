@@ -1,0 +1,161 @@
+"""Weights of the published planners: their Lightning checkpoints, recognised by their keys, and folders of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from radp.model.checkpoint import ARGS, CONFIG, WEIGHTS, CheckpointError, check_state
+from radp.planners.zoo.kinds import KINDS
+from radp.planners.zoo.planner import ZooPlanner, make_planner
+from radp.runs.settings import as_json
+from radp.version import __version__
+
+SUFFIXES = (".ckpt", ".pth", ".pt")
+PREFIX = "model."
+LEAST_ALIKE = 0.3  # share of common keys below which a checkpoint is none of ours
+
+
+class StandIn:
+    """Takes the place of every class that a checkpoint names beside tensors: it holds nothing and does nothing."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __setstate__(self, _: object) -> None: ...
+
+    def __setitem__(self, *_: object) -> None: ...
+
+    def append(self, _: object) -> None: ...
+
+    def extend(self, _: object) -> None: ...
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def load_zoo_planner(path: Path, **options: Any) -> ZooPlanner | None:
+    """The planner in a published checkpoint or in a folder of ours; None if the path is neither."""
+    if path.is_dir():
+        kind = folder_kind(path)
+        if kind is None:
+            return None
+        return make_planner(kind, load_folder(path), path.resolve().name, **options)
+    if path.suffix not in SUFFIXES or (path.suffix != ".ckpt" and path.with_name(ARGS).is_file()):
+        return None
+    kind, model = load_published(path)
+    return make_planner(kind, model, path.stem, **options)
+
+
+def load_published(path: Path) -> tuple[str, nn.Module]:
+    """A checkpoint with `state_dict` (keys may begin with "model.") or bare weights -> kind and network."""
+    loaded = read_tensors(path)
+    state = loaded.get("state_dict", loaded)
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"{path}: its state_dict is a {type(state).__name__}, not a dict of tensors")
+    state = {str(name).removeprefix(PREFIX): value for name, value in state.items()}
+    kind = recognise(state, path)
+    model = KINDS[kind].network(KINDS[kind].published)
+    check_state(state, model.state_dict(), f"{path} (a checkpoint of {kind})")
+    model.load_state_dict(state)
+    return kind, model.eval()
+
+
+def read_tensors(path: Path) -> Mapping[str, Any]:
+    """What lies in a checkpoint, read by torch's loader for weights alone; other objects become empty stand-ins, and
+    nothing of theirs runs."""
+    try:
+        unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+        with torch.serialization.safe_globals([(StandIn, name) for name in unknown]):
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, AttributeError, TypeError, KeyError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise CheckpointError(
+            f"{path}: holds more than tensors, or is damaged ({text}); where it was made, keep its weights alone: "
+            'torch.save({"state_dict": torch.load(FILE)["state_dict"]}, NEW_FILE)'
+        ) from None
+    if not isinstance(loaded, Mapping):
+        raise CheckpointError(f"{path}: expected a dict, found {type(loaded).__name__}")
+    return loaded
+
+
+def recognise(state: Mapping[str, Any], path: Path) -> str:
+    """The kind whose keys are most like those of a state dict."""
+    alike = {name: _likeness(set(state), keys) for name, keys in _keys().items()}
+    kind = max(alike, key=lambda name: alike[name])
+    if alike[kind] < LEAST_ALIKE:
+        some = ", ".join(list(state)[:3]) or "none"
+        raise CheckpointError(
+            f"{path}: no planner with such weights (keys: {some} ...); known: {', '.join(KINDS)}, and Diffusion "
+            f"Planner's .pth with {ARGS} beside it"
+        )
+    return kind
+
+
+def _keys() -> dict[str, set[str]]:
+    with torch.device("meta"):
+        return {name: set(kind.network(kind.published).state_dict()) for name, kind in KINDS.items()}
+
+
+def _likeness(a: set[str], b: set[str]) -> float:
+    return len(a & b) / len(a | b)
+
+
+def folder_kind(folder: Path) -> str | None:
+    """The kind of planner whose weights a folder of ours holds; None if it holds something else."""
+    try:
+        kind = json.loads((folder / CONFIG).read_bytes()).get("kind")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return kind if kind in KINDS else None
+
+
+def load_folder(folder: Path) -> nn.Module:
+    """The network in a folder that `save_folder` wrote."""
+    config = json.loads((folder / CONFIG).read_bytes())
+    kind = KINDS[config["kind"]]
+    try:
+        model = kind.network(kind.config(**config["model"]))
+    except (TypeError, KeyError, ValueError) as error:
+        raise CheckpointError(f"{folder / CONFIG}: {error}") from None
+    state = load_file(folder / WEIGHTS)
+    wanted = own_weights(model)
+    check_state(state, wanted, str(folder / WEIGHTS))
+    model.load_state_dict({name: state[name].to(value.dtype) for name, value in wanted.items()}, strict=False)
+    return model.eval()
+
+
+def save_folder(
+    kind: str, model: nn.Module, folder: Path, training: Mapping[str, Any] | None = None, half: bool = False
+) -> Path:
+    """model.safetensors and config.json; `half` keeps floating numbers in 16 bits, for small packages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {name: value.detach().cpu().contiguous() for name, value in own_weights(model).items()}
+    if half:
+        state = {name: value.half() if value.is_floating_point() else value for name, value in state.items()}
+    save_file(state, folder / f"{WEIGHTS}.part")
+    os.replace(folder / f"{WEIGHTS}.part", folder / WEIGHTS)
+    about = {"kind": kind, "model": as_json(model.config), "radp_version": __version__}  # type: ignore[arg-type]
+    text = json.dumps({**about, "training": dict(training or {})}, indent=1) + "\n"
+    (folder / f"{CONFIG}.part").write_text(text)
+    os.replace(folder / f"{CONFIG}.part", folder / CONFIG)
+    return folder
+
+
+def own_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The state without tables that follow from the settings, and without names of the same memory."""
+    seen: set[int] = set()
+    out = {}
+    for name, value in model.state_dict().items():
+        if name.endswith(("static_embedding", ".pe")) or value.data_ptr() in seen:
+            continue
+        seen.add(value.data_ptr())
+        out[name] = value
+    return out

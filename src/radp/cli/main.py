@@ -39,6 +39,7 @@ from radp.cli.intervention import EvaluateIntervention
 from radp.cli.keep_hardest import DataKeepHardest
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
+from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
 from radp.cli.samples import DataSamples
@@ -84,6 +85,7 @@ VERBS: Verbs = {
         "fidelity": EvaluateFidelity,
         "alignment": EvaluateAlignment,
         "intervention": EvaluateIntervention,
+        "prognosis": EvaluatePrognosis,
     },
     "reproduce": Reproduce,
     "view": View,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -11,13 +11,10 @@ import torch
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.committed import committed_severities
 from radp.evaluation.endpoints import Reading, series_of
+from radp.evaluation.known import inverse_ttc, measures_of
 from radp.evaluation.risk import all_severities
 from radp.geometry.frames import points_from_frame, pose_frame
-from radp.metrics.drive import box_centers, read_drive
-from radp.metrics.lanes import locate
 from radp.metrics.score import ScenarioScore, evaluate
-from radp.metrics.ttc import ttc_series
-from radp.road.arrays import road_arrays
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
 from radp.scenario import Ego
@@ -30,8 +27,6 @@ RIVALS = {
     "expert": "mean distance of the plan from the expert's path at the same times, |X - expert|",
     "ttc": "1 / constant-velocity time to collision now, looking 8 s ahead",
 }
-TTC_STEPS = 80  # of 0.1 s
-SHORTEST_TTC = 0.1  # s
 
 
 @dataclass(frozen=True)
@@ -43,6 +38,7 @@ class Drives:
     lengths: np.ndarray  # (N,) samples
     scores: Mapping[str, np.ndarray]
     severity: Mapping[str, np.ndarray]
+    measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # what else is known at a moment, by name (N, T)
 
     @property
     def logs(self) -> list[str]:
@@ -59,17 +55,20 @@ class Drives:
 
     def some(self, chosen: np.ndarray) -> Drives:
         """The drives with these places (n,) alone."""
-        scores, severity = (
-            {name: values[chosen] for name, values in series.items()} for series in (self.scores, self.severity)
+        parts = (
+            {name: values[chosen] for name, values in series.items()}
+            for series in (self.scores, self.severity, self.measures)
         )
-        return Drives(self.rules, tuple(self.tokens[i] for i in chosen), self.lengths[chosen], scores, severity)
+        return Drives(self.rules, tuple(self.tokens[i] for i in chosen), self.lengths[chosen], *parts)
 
 
-def read_drives(run: Run, rivals: bool = True, committed: bool = False) -> Drives:
+def read_drives(run: Run, rivals: bool = True, committed: bool = False, measures: bool = False) -> Drives:
     """Every finished drive of a run that keeps pressures; BadInput if it keeps none.
 
-    `committed`: the risks of each plan, driven without replanning, are measured too.
+    `committed`: the risks of each plan, driven without replanning, are measured too; `measures`: and what a safety
+    engineer would look at.
     """
+    known: dict[str, list[np.ndarray]] = {}
     scores: dict[str, list[np.ndarray]] = {}
     severity: dict[str, list[np.ndarray]] = {}
     rules: tuple[str, ...] = ()
@@ -91,6 +90,8 @@ def read_drives(run: Run, rivals: bool = True, committed: bool = False) -> Drive
             measured |= committed_severities(rollout, score) if committed else {}
             for name, values in measured.items():
                 severity.setdefault(name, []).append(values)
+            for name, values in (measures_of(rollout, score, measured) if measures else {}).items():
+                known.setdefault(name, []).append(values)
             tokens.append(rollout.scenario.token)
     if not tokens:
         raise BadInput(f"{run.folder.path} keeps no pressures: drive it with --attribution teacher")
@@ -98,10 +99,8 @@ def read_drives(run: Run, rivals: bool = True, committed: bool = False) -> Drive
     if partly is not None:
         raise BadInput(f"{run.folder.path}: only {len(scores[partly])} of {len(tokens)} drives have {partly!r}")
     lengths = np.array([len(row) for row in severity["collision"]])
-    stacked = {name: stack(rows, int(lengths.max())) for name, rows in scores.items()}
-    return Drives(
-        rules, tuple(tokens), lengths, stacked, {n: stack(r, int(lengths.max())) for n, r in severity.items()}
-    )
+    stacked = ({name: stack(rows, int(lengths.max())) for name, rows in s.items()} for s in (scores, severity, known))
+    return Drives(rules, tuple(tokens), lengths, *stacked)
 
 
 def pooled(parts: Sequence[Drives]) -> Drives:
@@ -123,6 +122,7 @@ def pooled(parts: Sequence[Drives]) -> Drives:
         np.concatenate([part.lengths for part in parts]),
         together([part.scores for part in parts]),
         together([part.severity for part in parts]),
+        together([part.measures for part in parts]),
     )
 
 
@@ -167,15 +167,3 @@ def distance_to_expert(rollout: Rollout, plans: np.ndarray) -> np.ndarray:
     gap = np.linalg.norm(world - expert[np.minimum(when, len(expert) - 1)], axis=-1)
     count = inside.sum(1)
     return np.divide((gap * inside).sum(1), count, out=np.full(len(plans), np.nan), where=count > 0)
-
-
-def inverse_ttc(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
-    """(S,) 1 / time to collision [1/s] of the present states going straight on, 0 if there is none within 8 s."""
-    if score.details is None:
-        return np.full(len(rollout.ego), np.nan)
-    drive, scenario, found = read_drive(rollout), rollout.scenario, score.details.collisions
-    where = locate(drive, box_centers(scenario.ego[scenario.start :]), road_arrays(scenario.map))
-    ttc, _ = ttc_series(
-        drive, score.details.connected, where.crossing, found.first_frame, found.at_fault, steps=TTC_STEPS
-    )
-    return np.where(np.isinf(ttc), 0.0, 1.0 / np.maximum(ttc, SHORTEST_TTC))

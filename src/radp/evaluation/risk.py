@@ -37,7 +37,7 @@ def all_severities(rollout: Rollout, score: ScenarioScore) -> dict[str, np.ndarr
     if score.details is None:
         return {name: np.full(len(rollout.time_us), np.nan) for name in EXECUTED}
     raw, smooth = executed_motion(rollout), smooth_motion(rollout)
-    progress, speed = _progress(rollout), np.abs(rollout.ego[:, Ego.VX])
+    progress, speed = progress_of(rollout), np.abs(rollout.ego[:, Ego.VX])
     return {
         "collision": overlaps(rollout),
         "ttc": np.where(np.isinf(score.ttc), 0.0, 1.0 / np.maximum(score.ttc, SHORTEST_TTC)),
@@ -216,7 +216,7 @@ def progress_path(scenario: Scenario) -> tuple[np.ndarray, np.ndarray, RoadArray
     return *roadblock_path(route_of(expert, areas_at(expert, road.lanes), road), road.graph), road
 
 
-def _progress(rollout: Rollout) -> Progress:
+def progress_of(rollout: Rollout) -> Progress:
     """NaN where the expert drove through no roadblock."""
     scenario = rollout.scenario
     expert, (blocks, lanes, road) = box_centers(scenario.ego[scenario.start :]), progress_path(scenario)

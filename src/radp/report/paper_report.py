@@ -13,10 +13,12 @@ from radp.evaluation.drives import PRESSURES, Drives, pooled, read_drives
 from radp.evaluation.endpoints import READINGS
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
 from radp.evaluation.intervention import NUDGE_SIZE, Intervention, intervene
+from radp.evaluation.prognosis import Prognosis, prognosis
 from radp.report.alignment_tables import alignment_table, control_table, cross_as_table, endpoint_table, rival_table
 from radp.report.document import Picture, Section, write_report
 from radp.report.figures import Pair, draw_figures
 from radp.report.intervention_table import intervention_table
+from radp.report.prognosis_tables import prognosis_tables
 from radp.report.reproduction import OTHERS, Reproduction, Setup, run_drives, run_stages
 from radp.report.result_tables import (
     ablation_table,
@@ -45,6 +47,7 @@ class PaperReport:
         self.aligned: dict[str, Aligned] = {}
         self.fidelities: dict[str, Fidelity] = {}
         self.interventions: list[Intervention] = []
+        self.prognoses: list[Prognosis] = []
         self.latency: dict[str, object] = {}
         self.pictures: list[Picture] = []
 
@@ -53,6 +56,7 @@ class PaperReport:
         return {
             "drives": lambda: run_drives(self.work),
             "fidelity and alignment": self.align,
+            "prognosis": self.foretell,
             "latency": self.measure_latency,
             "intervention": self.intervene,
             "figures": self.draw,
@@ -72,6 +76,12 @@ class PaperReport:
             self.drives[driven[i]], self.aligned[driven[i]] = drives, aligned
             if agreement is not None:
                 self.fidelities[driven[i]] = agreement
+
+    def foretell(self) -> None:
+        """Pressure against the measures of a safety engineer, all splits pooled."""
+        together = pooled(list(self.drives.values()))
+        found = [source for source in PRESSURES if source in together.scores]
+        self.prognoses = [prognosis(together, source, seed=self.setup.seed) for source in found]
 
     def measure_latency(self) -> None:
         from radp.bench.attribution import bench_attribution
@@ -122,7 +132,8 @@ class PaperReport:
             Section("Planner performance", tables=tuple(planning)),
             Section("Attribution: fidelity and temporal risk alignment", tables=tuple(alignment)),
             Section("Controls", tables=tuple(self.controls())),
-            Section("Efficiency", self.absent("latency"), self.latency_tables()),
+            Section("Prognosis", self.absent("prognosis", self.prognoses), self.prognosis_tables()),
+            Section("Efficiency", self.absent("latency", self.latency), self.latency_tables()),
             Section("Figures", (scope,), pictures=tuple(self.pictures)),
             Section("Ablation", tables=(ablation_table(ablated, ablation, ours, hard),)),
             Section("Non-reactive agents", tables=(nonreactive_table(replayed, base, ours, scope),)),
@@ -150,15 +161,19 @@ class PaperReport:
     def latency_tables(self) -> tuple[Table, ...]:
         return (latency_table(self.latency, self.scope),) if self.latency else ()
 
-    def absent(self, stage: str) -> tuple[str, ...]:
-        return () if self.latency else (f"The stage '{stage}' is not available here.",)
+    def prognosis_tables(self) -> tuple[Table, ...]:
+        where = f"{self.ours} on {' + '.join(self.drives)}"
+        return tuple(_with(table, self.scope) for one in self.prognoses for table in prognosis_tables(one, where))
+
+    def absent(self, stage: str, found: object) -> tuple[str, ...]:
+        return () if found else (f"The stage '{stage}' is not available here.",)
 
 
 def measure_run(seed: int, piece: tuple[str, str]) -> tuple[Drives, Aligned, Fidelity | None]:
     """Name of a split and folder of the taught drives on it -> these, alignment, and fidelity if there is a head."""
     name, folder = piece
     run = Run.open(folder)
-    drives = read_drives(run, committed=True)
+    drives = read_drives(run, committed=True, measures=True)
     agreement = fidelity(frames_of(run.rollouts()), name, seed) if "head" in drives.scores else None
     return drives, align(drives, seed), agreement
 

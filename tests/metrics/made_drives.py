@@ -10,7 +10,7 @@ from radp.scenario import Ego, ObjectType, RoadMap, Scenario, Tracks, TrafficLig
 from radp.scenario.vehicle import PACIFICA
 from radp.sim.rollout import Rollout
 from radp.sources.synthetic import make_scenario
-from tests.metrics.made_roads import patchwork
+from tests.made_roads import patchwork
 
 
 def wander(random: np.random.Generator, start: np.ndarray, samples: int, step: float) -> np.ndarray:

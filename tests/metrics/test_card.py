@@ -12,10 +12,10 @@ from radp.bench.metrics import made_rollout
 from radp.metrics.card import card_text, score_card
 from radp.metrics.score import METRICS, evaluate
 from radp.scenario import ObjectType
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import boxes, drive_on, patchwork_rollout, wandering_rollout
-from tests.metrics.made_roads import lane, road
 
-ROAD = road([lane("A", (-50, 200, -2, 2), limit=8.0)], drivable=((-50, 200, -2, 2),))
+ROAD = patches([box_lane("A", (-50, 200, -2, 2), limit=8.0)], drivable=((-50, 200, -2, 2),))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -82,7 +82,7 @@ def test_failed_drive() -> None:
 
 
 def test_metrics_without_value_say_so() -> None:
-    card = score_card(evaluate(drive_on(road([]), np.zeros((10, 3)))))
+    card = score_card(evaluate(drive_on(patches([]), np.zeros((10, 3)))))
     assert card["metrics"]["speed_limit_compliance"]["value"] is None
     assert card["metrics"]["speed_limit_compliance"]["moments"] == []
     assert "n/a" in card_text(card)

@@ -7,11 +7,11 @@ import pytest
 
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.scenario import ObjectType
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import boxes, drive_on
-from tests.metrics.made_roads import lane, road
 
-WIDE = road([lane("A", (-50, 200, -2, 2))])
-TWO = road([lane("A", (-50, 200, -2, 2)), lane("B", (-50, 200, 2, 6))])
+WIDE = patches([box_lane("A", (-50, 200, -2, 2))])
+TWO = patches([box_lane("A", (-50, 200, -2, 2)), box_lane("B", (-50, 200, 2, 6))])
 CAR = (ObjectType.VEHICLE, 4.0, 2.0)
 
 

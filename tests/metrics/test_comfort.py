@@ -11,10 +11,10 @@ from scipy.signal import savgol_filter
 from radp.metrics.comfort import BOUNDS, smoothed
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
-ROAD = road([lane("A", (-500, 500, -200, 200))])
+ROAD = patches([box_lane("A", (-500, 500, -200, 200))])
 
 
 @pytest.mark.parametrize(("window", "order", "derivative"), [(8, 2, 0), (15, 2, 1), (5, 3, 2), (5, 2, 1)])

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from radp.metrics.score import evaluate
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
-ROAD = road([lane("A", (0, 100, -2, 2), after=("B",)), lane("B", (100, 200, -2, 2), "connector", before=("A",))])
+ROAD = patches(
+    [box_lane("A", (0, 100, -2, 2), after=("B",)), box_lane("B", (100, 200, -2, 2), "connector", before=("A",))]
+)
 
 
 def series(x: list[float], y: float | list[float] = 0.0, step_us: int = 100_000) -> np.ndarray:
@@ -46,8 +48,8 @@ def test_start_outside_costs_two_samples() -> None:
 
 
 def test_arc_length_zero_counts_nothing_but_is_remembered() -> None:
-    bent = lane("A", (0, 100, -2, 2))
+    bent = box_lane("A", (0, 100, -2, 2))
     bent["centerline"] = [[20.0, 0.0], [100.0, 0.0]]  # begins within its lane: points before it have arc length 0
     poses = np.array([[25.0, 0, 0], [10.0, 0, 0], [22.0, 0, 0]])
-    moved = evaluate(drive_on(road([bent]), poses)).series["driving_direction_compliance"]
+    moved = evaluate(drive_on(patches([bent]), poses)).series["driving_direction_compliance"]
     np.testing.assert_allclose(moved, [0.0, 0.0, 2.0])

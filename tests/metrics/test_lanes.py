@@ -6,8 +6,8 @@ import numpy as np
 
 from radp.metrics.score import evaluate
 from radp.scenario import RoadMap
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 
 def route(road_map: RoadMap, points: list[tuple[float, float]]) -> list[list[str]]:
@@ -19,13 +19,13 @@ def fork() -> RoadMap:
     """Lane A (x 0..20), connectors S and L that both begin there, then lanes B (after S) and C (after L, further left).
 
     S covers y -2..2, L covers y -2..6 (x 20..40), so that most points of S are in L as well."""
-    return road(
+    return patches(
         [
-            lane("A", (0, 20, -2, 2), after=("S", "L")),
-            lane("S", (20, 40, -2, 2), "connector", after=("B",), before=("A",)),
-            lane("L", (20, 40, -2, 6), "connector", after=("C",), before=("A",)),
-            lane("B", (40, 60, -2, 2), before=("S",)),
-            lane("C", (40, 60, 2, 6), before=("L",)),
+            box_lane("A", (0, 20, -2, 2), after=("S", "L")),
+            box_lane("S", (20, 40, -2, 2), "connector", after=("B",), before=("A",)),
+            box_lane("L", (20, 40, -2, 6), "connector", after=("C",), before=("A",)),
+            box_lane("B", (40, 60, -2, 2), before=("S",)),
+            box_lane("C", (40, 60, 2, 6), before=("L",)),
         ],
         crossings=((20, 40, -20, 20),),
     )
@@ -61,10 +61,10 @@ def test_a_near_connector_is_kept_within_a_crossing() -> None:
 
 
 def test_a_near_connector_is_kept_against_another_one() -> None:
-    roads = road(
+    roads = patches(
         [
-            lane("M", (0, 20, 0, 4), "connector"),
-            lane("N", (0, 20, 6, 10), "connector"),
+            box_lane("M", (0, 20, 0, 4), "connector"),
+            box_lane("N", (0, 20, 6, 10), "connector"),
         ]
     )
     assert route(roads, [(5, 2), (5, 2), (6, 7)]) == [["M"], ["M"], ["M"]]
@@ -73,11 +73,11 @@ def test_a_near_connector_is_kept_against_another_one() -> None:
 
 
 def test_successor_of_several_is_searched_anew() -> None:
-    roads = road(
+    roads = patches(
         [
-            lane("S", (0, 20, 0, 4), "connector", after=("B",)),
-            lane("T", (0, 20, 0, 4), "connector"),
-            lane("B", (20, 40, 0, 4), before=("S",)),
+            box_lane("S", (0, 20, 0, 4), "connector", after=("B",)),
+            box_lane("T", (0, 20, 0, 4), "connector"),
+            box_lane("B", (20, 40, 0, 4), before=("S",)),
         ]
     )
     assert route(roads, [(10, 2), (30, 2)]) == [["S"], ["B"]]
@@ -89,7 +89,7 @@ def connected(road_map: RoadMap, poses: list[tuple[float, float, float]]) -> lis
 
 def test_set_c_in_one_lane_between_lanes_and_over_a_joint() -> None:
     assert connected(fork(), [(10, 0, 0), (19, 0, 0), (20.5, 0, 0), (38, 0, 0), (41, 0, 0)]) == [True] * 5
-    side_by_side = road([lane("A", (0, 40, -2, 2)), lane("B", (0, 40, 2, 6))])
+    side_by_side = patches([box_lane("A", (0, 40, -2, 2)), box_lane("B", (0, 40, 2, 6))])
     assert connected(side_by_side, [(20, 0, 0), (20, 2, 0), (20, 4, 0)]) == [True, False, True]
     assert connected(side_by_side, [(20, 5.5, 0), (20, 30, 0)]) == [False, False]  # partly outside, wholly outside
 
@@ -97,11 +97,11 @@ def test_set_c_in_one_lane_between_lanes_and_over_a_joint() -> None:
 def test_second_sample_uses_newly_found_lanes_at_once() -> None:
     """Front left finds N by searching; in the second sample N joins the candidates, so the other corners are put into N
     as well, although X has a successor S there. In a later sample they are in S only."""
-    roads = road(
+    roads = patches(
         [
-            lane("X", (0, 20, -2, 2), after=("S",)),
-            lane("S", (20, 40, -2, 0.5), "connector", before=("X",)),
-            lane("N", (20, 40, -2, 2), "connector"),
+            box_lane("X", (0, 20, -2, 2), after=("S",)),
+            box_lane("S", (20, 40, -2, 0.5), "connector", before=("X",)),
+            box_lane("N", (20, 40, -2, 2), "connector"),
         ]
     )
     inside_x, ahead = (10.0, 0.0, 0.0), (30.0, -0.5, 0.05)
@@ -110,5 +110,5 @@ def test_second_sample_uses_newly_found_lanes_at_once() -> None:
 
 
 def test_overlapping_lanes_take_the_first() -> None:
-    roads = road([lane("A", (0, 20, 0, 4)), lane("B", (10, 30, 0, 4))])
+    roads = patches([box_lane("A", (0, 20, 0, 4)), box_lane("B", (10, 30, 0, 4))])
     assert route(roads, [(15, 2)]) == [["A"]]

@@ -8,12 +8,12 @@ import pytest
 from radp.metrics.card import card_text, score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise, summary_text
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
 
 def test_scores_say_the_length() -> None:
-    street = road([lane("A", (-50, 200, -2, 2), limit=8.0)], drivable=((-50, 200, -2, 2),))
+    street = patches([box_lane("A", (-50, 200, -2, 2), limit=8.0)], drivable=((-50, 200, -2, 2),))
     drives = [drive_on(street, np.array([[0.5 * k, 0.0, 0.0] for k in range(n)])) for n in (81, 31)]
     cards = [score_card(score) for score in evaluate_many(drives)]
     assert [card["seconds"] for card in cards] == pytest.approx([8.0, 3.0])

@@ -7,10 +7,10 @@ import pytest
 
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.scenario import RoadMap
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import drive_on
-from tests.metrics.made_roads import lane, road
 
-CHAIN = road([lane(name, (10.0 * i, 10.0 * i + 10.0, -2, 2)) for i, name in enumerate("ABCD")])
+CHAIN = patches([box_lane(name, (10.0 * i, 10.0 * i + 10.0, -2, 2)) for i, name in enumerate("ABCD")])
 
 
 def line(x: np.ndarray | list[float], y: float = 0.0) -> np.ndarray:
@@ -40,9 +40,9 @@ def test_skipped_roadblocks_are_bridged() -> None:
 
 def test_skipped_overlapping_lines() -> None:
     """The line of C begins 5 m before the end of B's: those 5 m are not counted twice, nor against A's end."""
-    lanes = [lane(name, (10.0 * i, 10.0 * i + 10.0, -2, 2)) for i, name in enumerate("ABCD")]
+    lanes = [box_lane(name, (10.0 * i, 10.0 * i + 10.0, -2, 2)) for i, name in enumerate("ABCD")]
     lanes[2]["centerline"] = [[15.0, 0.0], [30.0, 0.0]]
-    score = drive(road(lanes), line([5.0, 35.0]), EXPERT)
+    score = drive(patches(lanes), line([5.0, 35.0]), EXPERT)
     # A: 5 m left. D: 5 m in. B: up to C's first point, 15 - 10 = 5 m. C: from B's end, 15 - 5 = 10 m.
     np.testing.assert_allclose(score.series["ego_progress_along_expert_route"], [0.0, 25.0])
 
@@ -68,14 +68,14 @@ def test_roadblocks_behind_are_not_taken_up_again() -> None:
     ],
 )
 def test_floors(x: np.ndarray, expected: float) -> None:
-    long = road([lane("A", (0, 100, -2, 2))])
+    long = patches([box_lane("A", (0, 100, -2, 2))])
     score = drive(long, line(x), line(np.linspace(30.0, 40.0, 6)))
     assert ratio(score) == pytest.approx(expected)
     assert score.metrics["ego_is_making_progress"].value == float(expected >= 0.2)
 
 
 def test_expert_that_stands_asks_for_nothing() -> None:
-    long = road([lane("A", (0, 100, -2, 2))])
+    long = patches([box_lane("A", (0, 100, -2, 2))])
     assert ratio(drive(long, line([30.0, 30.0]), line([30.0, 30.1, 30.2]))) == 1.0
 
 
@@ -88,20 +88,20 @@ def test_expert_outside_all_lanes() -> None:
 def test_path_follows_the_narrowed_rows() -> None:
     """Both S and T hold the expert at first; it goes on in T, so the path is T's roadblock and then U's."""
     lanes = [
-        lane("S", (0, 10, -2, 2), "connector"),
-        lane("T", (0, 20, -2, 2), "connector"),
-        lane("U", (20, 30, -2, 2), before=("S", "T")),
+        box_lane("S", (0, 10, -2, 2), "connector"),
+        box_lane("T", (0, 20, -2, 2), "connector"),
+        box_lane("U", (20, 30, -2, 2), before=("S", "T")),
     ]
-    score = drive(road(lanes), line([5.0, 25.0]), line([5.0, 5.5, 15.0, 25.0]))
+    score = drive(patches(lanes), line([5.0, 25.0]), line([5.0, 5.5, 15.0, 25.0]))
     np.testing.assert_allclose(score.series["ego_progress_along_expert_route"], [0.0, 20.0])
 
 
 def test_path_begins_with_the_first_row_that_is_not_empty() -> None:
     """A row of several before a row outside becomes empty, so the path is U's roadblock alone."""
     lanes = [
-        lane("S", (0, 10, -2, 2), "connector"),
-        lane("T", (0, 20, -2, 2), "connector"),
-        lane("U", (20, 30, -2, 2), before=("S", "T")),
+        box_lane("S", (0, 10, -2, 2), "connector"),
+        box_lane("T", (0, 20, -2, 2), "connector"),
+        box_lane("U", (20, 30, -2, 2), before=("S", "T")),
     ]
     expert = np.concatenate([line([5.0]), line([15.0], y=20.0), line([25.0, 26.0])])
-    assert drive(road(lanes), line([22.0, 25.0]), expert).details.progress.expert_total == pytest.approx(6.0)
+    assert drive(patches(lanes), line([22.0, 25.0]), expert).details.progress.expert_total == pytest.approx(6.0)

@@ -10,8 +10,8 @@ import pytest
 from radp.bench.metrics import made_rollout
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.score import METRICS, WEIGHTS, aggregate, evaluate, evaluate_many
+from tests.made_roads import patches
 from tests.metrics.made_drives import drive_on, patchwork_rollout, wandering_rollout
-from tests.metrics.made_roads import road
 
 PERFECT = dict.fromkeys(METRICS, Metric(1.0))
 
@@ -33,7 +33,7 @@ def test_metrics_without_value_are_left_out() -> None:
 
 
 def test_empty_map_leaves_collisions_ttc_and_comfort() -> None:
-    score = evaluate(drive_on(road([]), np.zeros((10, 3))))
+    score = evaluate(drive_on(patches([]), np.zeros((10, 3))))
     valid = {name for name, metric in score.metrics.items() if metric.valid}
     assert valid == {"no_ego_at_fault_collisions", "time_to_collision_within_bound", "ego_is_comfortable"}
     assert score.score == 1.0

@@ -7,11 +7,11 @@ import pytest
 
 from radp.metrics.score import evaluate
 from radp.scenario import ObjectType
+from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import boxes, drive_on
-from tests.metrics.made_roads import lane, road
 
-LANE = (lane("A", (-50, 200, -2, 2)), lane("B", (-50, 200, 2, 6)))
-TWO, TWO_CROSSING = road(list(LANE)), road(list(LANE), crossings=((-50, 200, -50, 50),))
+LANE = (box_lane("A", (-50, 200, -2, 2)), box_lane("B", (-50, 200, 2, 6)))
+TWO, TWO_CROSSING = patches(list(LANE)), patches(list(LANE), crossings=((-50, 200, -50, 50),))
 HERE = np.zeros((1, 3))
 
 

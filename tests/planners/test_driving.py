@@ -7,9 +7,11 @@ from radp.metrics.score import evaluate
 from radp.planners import load_planner
 from radp.scenario import Ego
 from radp.scenario.vehicle import PACIFICA
+from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario
-from tests.planners.made_roads import LANE, SPLIT, driven, made_scenario, observed, street, thing
+from tests.made_scenarios import LANE, SPLIT, made_scenario, street, thing
+from tests.planners.driven import driven
 
 DRIVERS = ("idm", "pdm_closed")
 
@@ -110,7 +112,7 @@ def test_pdm_brakes_hard_when_somebody_steps_out():
 @pytest.mark.parametrize(("gap", "decel"), [(12.5, 4.0), (10.2, 6.5), (3.0, 9.0)])
 def test_emergency_brake_is_as_hard_as_it_must_be(gap, decel):
     wall = thing("wall", 20.0 + PACIFICA.front_length + 2.3 + gap)
-    plan = load_planner("pdm_closed").plan(observed([made_scenario(things=(wall,))]))
+    plan = load_planner("pdm_closed").plan(observe_logs([made_scenario(things=(wall,))]))
     speed = np.diff(plan.trajectory[0, :, 0].numpy()) / 0.1
     np.testing.assert_allclose(speed[:8], np.maximum(0.0, 8.0 - 0.1 * decel * np.arange(8)), atol=0.02)
     assert speed[25:].max() < 1e-6
@@ -124,7 +126,7 @@ def test_pdm_ignores_what_it_already_touches():
 
 def test_a_follower_from_behind_is_no_lead():
     fast = thing("fast", -10.0, speed=12.0)
-    plan = load_planner("pdm_closed").plan(observed([made_scenario(things=(fast,))]))
+    plan = load_planner("pdm_closed").plan(observe_logs([made_scenario(things=(fast,))]))
     assert plan.trajectory[0, 40, 0] > 31.0
 
 
@@ -132,9 +134,9 @@ def test_a_follower_from_behind_is_no_lead():
 def test_the_batch_does_not_change_a_plan(name):
     worlds = [made_scenario(things=(thing("car", 60.0),)), made_scenario(radius=40.0), made_scenario(lights=("RED",))]
     worlds += [make_scenario(seed, agents=12) for seed in range(3)]
-    together = load_planner(name).plan(observed(worlds)).trajectory
-    again = load_planner(name).plan(observed(worlds[::-1])).trajectory.flip(0)
-    alone = [load_planner(name).plan(observed([world])).trajectory[0] for world in worlds]
+    together = load_planner(name).plan(observe_logs(worlds)).trajectory
+    again = load_planner(name).plan(observe_logs(worlds[::-1])).trajectory.flip(0)
+    alone = [load_planner(name).plan(observe_logs([world])).trajectory[0] for world in worlds]
     for b in range(len(worlds)):
         assert (together[b] == alone[b]).all()
         assert (together[b] == again[b]).all()
@@ -142,7 +144,7 @@ def test_the_batch_does_not_change_a_plan(name):
 
 @pytest.mark.parametrize(("name", "poses"), [("idm", 17), ("pdm_closed", 81)])
 def test_plans_cover_eight_seconds(name, poses):
-    plan = load_planner(name).plan(observed([made_scenario()]))
+    plan = load_planner(name).plan(observe_logs([made_scenario()]))
     assert plan.trajectory.shape == (1, poses, 4)
     assert plan.time_grid()[0, -1] == pytest.approx(8.0)
     np.testing.assert_allclose(np.hypot(*plan.trajectory[0, :, 2:].numpy().T), 1.0, atol=1e-12)

@@ -7,7 +7,9 @@ import pytest
 
 from radp.planners import load_planner
 from radp.scenario import Ego
-from tests.planners.made_roads import driven, made_scenario, observed, thing
+from radp.sim.replay import observe_logs
+from tests.made_scenarios import made_scenario, thing
+from tests.planners.driven import driven
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_planner.py"
 DOCS = Path(__file__).parents[2] / "docs" / "planners.md"
@@ -31,7 +33,7 @@ def test_it_goes_on_where_the_road_is_free(careful):
 
 def test_it_plans_for_a_batch(careful):
     worlds = [made_scenario(things=(thing("car", 40.0),)), made_scenario(speed=0.0), made_scenario()]
-    plan = careful.plan(observed(worlds))
+    plan = careful.plan(observe_logs(worlds))
     assert plan.trajectory.shape == (3, 80, 4)
     ends = plan.trajectory[:, -1, 0].numpy()
     np.testing.assert_allclose(ends, [8.0**2 / 4.0, 0.0, 64.0], atol=1e-9)

@@ -8,13 +8,15 @@ from radp.planners import load_planner, plan_from_world
 from radp.scenario import Ego, Scenario
 from radp.sim.plan import Plan
 from radp.sim.planner import start_planner
-from tests.planners.made_roads import driven, made_scenario, observed
+from radp.sim.replay import observe_logs
+from tests.made_scenarios import made_scenario
+from tests.planners.driven import driven
 
 
 def replayed(scenario: Scenario, step: int) -> Plan:
     planner = load_planner("log_replay")
     start_planner(planner, [scenario])
-    return planner.plan(observed([scenario], step))
+    return planner.plan(observe_logs([scenario], step))
 
 
 def test_log_replay_returns_the_experts_states_in_the_ego_frame():
@@ -43,7 +45,7 @@ def test_log_replay_needs_the_log_from_start():
     planner = load_planner("log_replay")
     start_planner(planner, [made_scenario()])
     with pytest.raises(ValueError, match=r"no log of 'made': start\(scenarios\) comes before plan"):
-        planner.plan(observed([made_scenario()]))
+        planner.plan(observe_logs([made_scenario()]))
 
 
 def test_log_replay_drives_as_the_expert():
@@ -54,7 +56,7 @@ def test_log_replay_drives_as_the_expert():
 
 
 def test_constant_velocity_is_straight_ahead():
-    plan = load_planner("constant_velocity").plan(observed([made_scenario(speed=6.0, radius=30.0)], step=60))
+    plan = load_planner("constant_velocity").plan(observe_logs([made_scenario(speed=6.0, radius=30.0)], step=60))
     assert plan.trajectory.shape == (1, 33, 4)
     np.testing.assert_allclose(plan.times[0], 0.25 * np.arange(33))
     np.testing.assert_allclose(plan.trajectory[0, :, 0], 1.5 * np.arange(33))
@@ -62,7 +64,7 @@ def test_constant_velocity_is_straight_ahead():
 
 
 def test_world_poses_become_a_plan_in_the_ego_frame():
-    observation = observed([made_scenario(radius=30.0)], step=80)
+    observation = observe_logs([made_scenario(radius=30.0)], step=80)
     now = observation.ego[:, -1, :3]
     ahead = now.copy()
     ahead[:, 0] += 5.0 * np.cos(now[:, 2]) - 2.0 * np.sin(now[:, 2])

@@ -11,7 +11,7 @@ from radp.road.margins import LEFT, OWN, RIGHT, ROAD, SAME_WAY, lane_margins
 from radp.scenario import Ego
 from radp.sources.synthetic import make_scenario
 from radp.sources.synthetic.road import INBOUND, lane_name, make_map
-from tests.planners.made_roads import LANE, LENGTH, SPLIT, made_scenario
+from tests.made_scenarios import LANE, LENGTH, SPLIT, made_scenario
 
 
 def ids(guide, line):

@@ -11,7 +11,7 @@ from radp.road.match import match_lanes, thin_path
 from radp.scenario import ObjectType
 from radp.scenario.as_ego import longest_run
 from radp.sources.synthetic import make_scenario
-from tests.scene.made_roads import CONNECTOR, fork, lane, road
+from tests.made_roads import CONNECTOR, fork, lane, road
 
 
 def test_thin_path():

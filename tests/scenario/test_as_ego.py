@@ -13,7 +13,8 @@ from radp.scenario.as_ego import as_ego, longest_run, possible_egos
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.scene import present
 from radp.sources.synthetic import make_scenario
-from tests.scene.made_roads import fork, log
+from tests.made_roads import fork
+from tests.made_scenarios import log
 
 
 def drive_east(frames: int = 141, speed: float = 5.0, y: float = 0.0) -> np.ndarray:

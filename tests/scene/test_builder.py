@@ -13,7 +13,8 @@ from radp.scene.builder import SceneConfig, build_scenes, future_steps, scenes_f
 from radp.scene.scene import AGENT_TYPE, AgentColumn, Scene, StaticColumn, present
 from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
-from tests.scene.made_roads import lane, log, road
+from tests.made_roads import lane, road
+from tests.made_scenarios import log
 
 NOW = 20
 

@@ -15,7 +15,8 @@ from radp.road.lane_lines import lane_table
 from radp.scenario import LightState
 from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.scene import LaneColumn, present
-from tests.scene.made_roads import lane, log, road
+from tests.made_roads import lane, road
+from tests.made_scenarios import log
 
 NOW = 20
 

@@ -16,7 +16,8 @@ from radp.scene.builder import SceneConfig, scenes_from_log
 from radp.scene.lanes import route_rows
 from radp.scene.scene import LaneColumn, present
 from radp.sources.synthetic import make_scenario
-from tests.scene.made_roads import lane, log, road
+from tests.made_roads import lane, road
+from tests.made_scenarios import log
 from tests.shared_data import shared_params
 
 NOW = 20

@@ -22,7 +22,8 @@ from radp.scene.settings import SampleChoice
 from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from radp.training.augmentation import Draws, augment
-from tests.scene.made_roads import fork, lane, log, road
+from tests.made_roads import fork, lane, road
+from tests.made_scenarios import log
 from tests.scene.test_builder import NOW, assert_same, car
 
 MINI, NUPLAN = (scene_config(ModelConfig.preset(name)) for name in ("mini", "nuplan"))

@@ -11,7 +11,8 @@ from radp.scenario import Ego, ObjectType, Scenario
 from radp.sim.agents import idm
 from radp.sim.agents.idm import IdmAgents
 from radp.sources.synthetic import make_scenario
-from tests.sim.agents.made_roads import GREEN, RED, RoadMaker, arc, car, line, make, square
+from tests.made_roads import RoadMaker, arc, line, square
+from tests.made_scenarios import GREEN, RED, car, still
 from tests.sim.agents.reference_idm import ReferenceIdm
 
 
@@ -82,7 +83,7 @@ def tangle(random: np.random.Generator) -> Scenario:
         moved.append((kind, *place, heading + turn, *rest))
     lights = np.where(np.arange(60) // 15 % 2, GREEN, RED)
     signalled = next(i for i, lane in enumerate(maker.lanes) if lane["stops"])
-    return make(maker.build(), moved, ego=(*far, turn), lights={signalled: lights})
+    return still(maker.build(), moved, ego=(*far, turn), lights={signalled: lights})
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -8,7 +8,8 @@ import pytest
 from radp.scenario import ObjectType
 from radp.sim.agents.replay import ReplayAgents
 from radp.sources.synthetic import make_scenario
-from tests.sim.agents.made_roads import RoadMaker, car, line, make
+from tests.made_roads import RoadMaker, line
+from tests.made_scenarios import car, still
 
 
 def test_every_frame_of_every_type_is_the_log() -> None:
@@ -33,7 +34,7 @@ def test_every_frame_of_every_type_is_the_log() -> None:
 def test_bicycles_and_late_objects_are_there_and_arrays_cannot_be_written() -> None:
     maker = RoadMaker()
     maker.add(line(0, 0, 50, 0))
-    scenario = make(maker.build(), [car(10.0), (ObjectType.BICYCLE, 20.0, 0.0, 0.0, 3.0)], frames=5)
+    scenario = still(maker.build(), [car(10.0), (ObjectType.BICYCLE, 20.0, 0.0, 0.0, 3.0)], frames=5)
     scenario.tracks.valid[0, :3] = False
     model = ReplayAgents([scenario])
     state, valid = model.reset(scenario.ego[:1])

@@ -1,23 +1,98 @@
-"""Roads with one question each: a straight or bent street, objects on it, a light, a lane that ends elsewhere."""
+"""Hand-made logs on hand-made roads: an ego that stands or drives on, a few objects, a few lights."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from radp.metrics.score import ScenarioScore, evaluate
-from radp.scenario import Scenario
+from radp.scenario import Box, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
 from radp.scenario.neutral_json import scenario_from_json
-from radp.sim.observation import HISTORY, Observation, lights_at
-from radp.sim.rollout import Rollout
-from radp.sim.simulate import simulate
+from tests.made_roads import lane, road
 
-LANE = 3.5  # m
-SPLIT = (100.0, 120.0)  # the connectors lie between these distances
+FAR = (1000.0, 1000.0, 0.0)  # an ego that is in nobody's way
+GREEN, RED, YELLOW = LightState.GREEN, LightState.RED, LightState.YELLOW
+
+LANE = 3.5  # m, width of a lane of `made_scenario`
+SPLIT = (100.0, 120.0)  # its connectors lie between these distances
 LENGTH = 400.0
 FRAMES = 151
 DT = 0.1
+
+
+def tracks(objects: list[dict[str, Any]], frames: int) -> Tracks:
+    """Each object: type, size (length, width), state (5,) or (frames, 5), valid (frames,) or True."""
+    state = np.zeros((len(objects), frames, len(Box)))
+    valid = np.zeros((len(objects), frames), dtype=bool)
+    for i, thing in enumerate(objects):
+        valid[i] = thing.get("valid", True)
+        state[i] = np.where(valid[i][:, None], np.broadcast_to(thing["state"], (frames, len(Box))), 0.0)
+    return Tracks(
+        ids=tuple(thing.get("id", str(i)) for i, thing in enumerate(objects)),
+        type=np.array([thing.get("type", ObjectType.VEHICLE) for thing in objects], dtype=np.uint8),
+        size=np.array([(*thing.get("size", (4.0, 2.0)), 1.5) for thing in objects]).reshape(-1, 3),
+        state=state,
+        valid=valid,
+    )
+
+
+def log(
+    road_map: RoadMap | None = None,
+    objects: list[dict[str, Any]] | None = None,
+    ego: np.ndarray | tuple[float, float, float] = (0.0, 0.0, 0.0),
+    frames: int = 101,
+    lights: dict[str, np.ndarray | int] | None = None,
+    route: tuple[str, ...] = (),
+    start: int = 20,
+) -> Scenario:
+    """A log whose ego stands at a pose (3,) or follows states (frames, 11); lights: lane id -> LightState (frames,)."""
+    road_map = road_map or road()
+    states = np.zeros((frames, len(Ego)))
+    states[:, : np.shape(ego)[-1]] = ego
+    names = sorted(lights or {}, key=road_map.lane_index.__getitem__)
+    light_state = np.zeros((frames, len(names)), dtype=np.uint8)
+    for i, name in enumerate(names):
+        light_state[:, i] = (lights or {})[name]
+    scenario = Scenario(
+        token="made",
+        kind="made",
+        source="made",
+        map=road_map,
+        time_us=np.arange(frames, dtype=np.int64) * 100_000,
+        ego=states,
+        tracks=tracks(objects or [], frames),
+        lights=TrafficLights(np.array([road_map.lane_index[n] for n in names], dtype=np.int64), light_state),
+        route=route,
+        start=start,
+    )
+    scenario.validate()
+    return scenario
+
+
+def still(
+    road_map: RoadMap, objects: Sequence[tuple], ego: tuple[float, float, float] = FAR, frames: int = 60,
+    lights: dict[int, Any] | None = None, start: int = 0,
+) -> Scenario:  # fmt: skip
+    """A log in which all stand still. Objects are (type, x, y, heading, speed[, length, width]).
+
+    lights: index of a connector -> state, or states (start + frames,).
+    """
+    rows = [
+        {
+            "id": f"{ObjectType(kind).name.lower()}{i:02d}", "type": kind, "size": size or (4.0, 2.0),
+            "state": (x, y, heading, speed * np.cos(heading), speed * np.sin(heading)),
+        }
+        for i, (kind, x, y, heading, speed, *size) in enumerate(objects)
+    ]  # fmt: skip
+    lit = {road_map.lane_ids[i]: state for i, state in (lights or {}).items()}
+    return log(road_map, rows, ego, start + frames, lit, start=start)
+
+
+def car(x: float, y: float = 0.0, heading: float = 0.0, speed: float = 0.0, *size: float) -> tuple:
+    """An object for `still`."""
+    return (ObjectType.VEHICLE, x, y, heading, speed, *size)
 
 
 def street(s: np.ndarray, lateral: float, radius: float | None) -> np.ndarray:
@@ -33,14 +108,9 @@ def street(s: np.ndarray, lateral: float, radius: float | None) -> np.ndarray:
 def strip(name: int, block: int, start: float, end: float, lateral: float, radius: float | None, **more) -> dict:
     """A lane or connector between two distances along the street."""
     s = np.linspace(start, end, max(2, int(end - start) + 1))
-    lines = {
-        key: street(s, lateral + shift, radius).tolist()
-        for key, shift in (("centerline", 0.0), ("left", LANE / 2), ("right", -LANE / 2))
-    }
-    return {
-        "id": name, "kind": "lane", "speed_limit_mps": 10.0, "roadblock_id": block, "predecessors": [],
-        "successors": [], "index": 1, "stop_line_ids": [], **lines, **more,
-    }  # fmt: skip
+    sides = {"left": LANE / 2, "right": -LANE / 2}
+    borders = {side: street(s, lateral + shift, radius).tolist() for side, shift in sides.items()}
+    return lane(str(name), street(s, lateral, radius), str(block), **{"speed_limit_mps": 10.0, **borders, **more})
 
 
 def thing(name: str, s: float, lateral: float = 0.0, speed: float = 0.0, heading: float = 0.0, **more) -> dict:
@@ -108,31 +178,3 @@ def made_scenario(
         },
     }  # fmt: skip
     return scenario_from_json(data)
-
-
-def driven(planner, scenario: Scenario, agents: str = "nonreactive") -> tuple[Rollout, ScenarioScore]:
-    """Drive one scenario to its end and score it."""
-    rollout = next(iter(simulate(planner, [scenario], agents=agents, keep_plans=True)))
-    assert rollout.failure is None, rollout.failure
-    return rollout, evaluate(rollout)
-
-
-def observed(scenarios: list[Scenario], step: int = 0) -> Observation:
-    """What planners see when every world still is as its log."""
-    most = max(len(scenario.tracks) for scenario in scenarios)
-    batch = len(scenarios)
-    agents, valid = np.zeros((batch, HISTORY, most, 5)), np.zeros((batch, HISTORY, most), dtype=bool)
-    kinds, size = np.zeros((batch, most), dtype=np.uint8), np.zeros((batch, most, 3))
-    ego, known = np.zeros((batch, HISTORY, 11)), np.zeros((batch, HISTORY), dtype=bool)
-    times = np.zeros((batch, HISTORY), dtype=np.int64)
-    for b, scenario in enumerate(scenarios):
-        frames = scenario.start + step + np.arange(1 - HISTORY, 1)
-        known[b], count = frames >= 0, len(scenario.tracks)
-        frames = np.maximum(frames, 0)
-        ego[b], times[b] = scenario.ego[frames], scenario.time_us[frames]
-        agents[b, :, :count] = scenario.tracks.state[:, frames].transpose(1, 0, 2)
-        valid[b, :, :count] = scenario.tracks.valid[:, frames].T & known[b, :, None]
-        kinds[b, :count], size[b, :count] = scenario.tracks.type, scenario.tracks.size
-    seeds = np.zeros(batch, dtype=np.uint64)
-    briefings, lights = zip(*((scenario.briefing, lights_at(scenario, step)) for scenario in scenarios))
-    return Observation(briefings, step, times, ego, known, agents, valid, kinds, size, lights, seeds)

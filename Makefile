@@ -23,7 +23,7 @@ demo: setup
 	$(BIN)/radp demo --out demo
 
 test: setup
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
+	$(BIN)/python -m pytest -q -p tests.compile_first -n 2 --dist worksteal -m "not slow and not browser"
 
 test-all: setup
 	$(BIN)/python -m pytest -q

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,16 +37,30 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PART", PART)
+@pytest.fixture(autouse=True, scope="module")
+def small_parts() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PART", PART)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """Made in one go; only looked at."""
+    return make_cache(tmp_path_factory.mktemp("whole") / "c", data)
+
+
+@pytest.fixture
+def mine(whole: Cache, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(whole.path, tmp_path / "mine")
 
 
 def parts(path: Path) -> list[Path]:
     return sorted(path.glob("part-*.safetensors"))
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(data: Path, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_to_the_same_bytes(data: Path, whole: Cache, tmp_path: Path) -> None:
     path = tmp_path / "killed"
     command = [sys.executable, "-m", "tests.attribution.making_cache", str(path), str(data)]
     process = subprocess.Popen(command, cwd=ROOT)
@@ -57,25 +73,24 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: Path, tmp_path: Path) -> N
     if len(kept) < -(-COUNT // PART):
         with pytest.raises(BadInput, match="is not complete"):
             Cache(path)
-    resumed, whole = make_cache(path, data), make_cache(tmp_path / "whole", data)
+    resumed = make_cache(path, data)
     assert all((path / name).stat().st_mtime_ns == when for name, when in kept.items())  # nothing is made twice
     assert len(resumed) == len(whole) == COUNT
-    for mine, theirs in zip(parts(path), parts(tmp_path / "whole"), strict=True):
+    for mine, theirs in zip(parts(path), parts(whole.path), strict=True):
         assert mine.name == theirs.name and mine.read_bytes() == theirs.read_bytes()
     rows = np.concatenate([part["row"] for part in resumed.rows.parts])
     assert len(set(rows.tolist())) == COUNT
 
 
-def test_reading_gives_what_head_and_teacher_had(data: Path, tmp_path: Path) -> None:
-    cache = make_cache(tmp_path / "c", data)
+def test_reading_gives_what_head_and_teacher_had(whole: Cache) -> None:
     order = np.array([7, 0, COUNT - 1])
-    state, pressure = cache.read(order)
-    np.testing.assert_array_equal(pressure.numpy(), cache.pressure[order])
+    state, pressure = whole.read(order)
+    np.testing.assert_array_equal(pressure.numpy(), whole.pressure[order])
     for k, row in enumerate(order):
-        part = cache.rows.parts[row // PART]
+        part = whole.rows.parts[row // PART]
         np.testing.assert_array_equal(state.features[k].numpy(), part["features"][row % PART])
         np.testing.assert_array_equal(state.ego_token[k].numpy(), part["tokens"][row % PART, 0].astype(np.float32))
-    assert cache.rules == SCALES.rules
+    assert whole.rules == SCALES.rules
 
 
 def test_the_head_learns_from_what_it_is_served(data: Path) -> None:
@@ -124,9 +139,8 @@ def test_a_head_with_geometry_learns_from_what_it_is_served(kind: str, data: Pat
     ],
 )
 def test_a_stale_cache_is_refused(
-    change: str, words: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str, words: str, data: Path, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_cache(tmp_path / "c", data)
     if change == "constant":
         monkeypatch.setattr(comfort, "MAX_JERK", 9.0)
     if change == "scale":
@@ -138,12 +152,11 @@ def test_a_stale_cache_is_refused(
         monkeypatch.setattr(making_cache, "awake", lambda config: awake(config, seed=1))
     levels = replace(SCALES, kappa=(1.0, *SCALES.kappa[1:])) if change == "levels" else SCALES
     with pytest.raises(BadInput, match=f"holds another cache \\({words}\\); choose another folder"):
-        make_cache(tmp_path / "c", data, levels, seed=6 if change == "seed" else 5)
+        make_cache(mine, data, levels, seed=6 if change == "seed" else 5)
 
 
-def test_the_text_of_source_files_does_not_matter(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_source_files_does_not_matter(data: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not read, it cannot: a comment makes no cache stale."""
-    make_cache(tmp_path / "c", data)
     read = Path.read_bytes
 
     def without_source(path: Path) -> bytes:
@@ -152,13 +165,12 @@ def test_the_text_of_source_files_does_not_matter(data: Path, tmp_path: Path, mo
 
     monkeypatch.setattr(Path, "read_bytes", without_source)
     monkeypatch.setattr(comfort.Comfort, "weight", 0.9)  # of the alignment loss: no part of a pressure
-    assert len(make_cache(tmp_path / "c", data)) == COUNT
+    assert len(make_cache(mine, data)) == COUNT
 
 
-def test_training_and_validation_must_come_from_the_same(data: Path, tmp_path: Path) -> None:
-    one, two = make_cache(tmp_path / "a", data), make_cache(tmp_path / "b", data, seed=6)
-    assert one.is_like(two)
-    assert not one.is_like(make_cache(tmp_path / "c", data, replace(SCALES, kappa=(1.0, *SCALES.kappa[1:]))))
+def test_training_and_validation_must_come_from_the_same(data: Path, whole: Cache, tmp_path: Path) -> None:
+    assert whole.is_like(make_cache(tmp_path / "b", data, seed=6))
+    assert not whole.is_like(make_cache(tmp_path / "c", data, replace(SCALES, kappa=(1.0, *SCALES.kappa[1:]))))
 
 
 def test_a_folder_without_a_cache_is_refused(tmp_path: Path) -> None:

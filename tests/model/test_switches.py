@@ -184,7 +184,7 @@ def test_mini_trains_and_plans_on_scenes_of_the_published_size():
 
 def test_a_few_steps_of_training_lower_the_loss():
     model = randomised(VELOCITY).train()
-    scene = made_scene(batch=8)
+    scene = made_scene(batch=4)
     optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3)
     generator = torch.Generator().manual_seed(0)
     losses = []

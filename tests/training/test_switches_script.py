@@ -10,6 +10,8 @@ from types import ModuleType
 import pytest
 
 from radp.model.config import MINI, NUPLAN
+from radp.scenario.store import ScenarioWriter
+from radp.sources.synthetic import make_scenario
 from tests.training.test_processes import samples  # noqa: F401  (a fixture)
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "switches.py"
@@ -35,7 +37,9 @@ def test_all_switches_of_the_preset_are_switched(script: ModuleType) -> None:
 
 def test_variants_are_trained_and_driven_once(script: ModuleType, samples: Path, tmp_path: Path) -> None:  # noqa: F811
     work, page = tmp_path / "work", tmp_path / "page.md"
-    options = {"split": "sumo14-val@every-280", "steps": 4, "batch": 4, "warmup": 1}
+    with ScenarioWriter(tmp_path / "logs") as writer:
+        writer.add(make_scenario(3, agents=6, frames=16))  # 1.5 s to drive
+    options = {"split": str(tmp_path / "logs"), "steps": 4, "batch": 4, "warmup": 1}
     script.main(samples, work, page, variants=("mini", "one-draw"), **options)
     text = page.read_text()
     assert "| mini | the preset |" in text and "| one-draw | one noise draw" in text and "4 steps, batch 4" in text

@@ -24,6 +24,7 @@ from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import comfort
 from radp.runs.errors import BadInput
 from radp.scene.log_samples import LogSamples
+from radp.storage.arrays import map_arrays, write_arrays
 from tests.attribution import making_cache
 from tests.attribution.making_cache import CONFIG, COUNT, PART, SCALES, awake, make_cache, make_samples
 
@@ -175,4 +176,30 @@ def test_training_and_validation_must_come_from_the_same(data: Path, whole: Cach
 
 def test_a_folder_without_a_cache_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="holds no cache"):
+        Cache(tmp_path)
+
+
+WRONG = {
+    "pressure": (np.nan, "pressure holds a value that is not finite"),
+    "tokens": (np.nan, "tokens holds a value that is not finite"),
+    "scene": (np.inf, "scene holds a value that is not finite"),
+    "features": (np.nan, "features holds a value that is not finite"),
+}
+
+
+def test_wrong_content_is_refused(data: Path, tmp_path: Path) -> None:
+    make_cache(tmp_path, data)
+    file = parts(tmp_path)[0]
+    whole = file.read_bytes()
+    for name, (value, words) in WRONG.items():
+        arrays, note = map_arrays(file)
+        spoiled = {key: array.copy() for key, array in arrays.items()}
+        spoiled[name][(0,) * spoiled[name].ndim] = value
+        write_arrays(file, spoiled, note)
+        with pytest.raises(BadInput, match=words):
+            Cache(tmp_path).read(np.array([0]))
+        file.write_bytes(whole)
+    arrays, note = map_arrays(file)
+    write_arrays(file, {name: array[:-1] for name, array in arrays.items()}, note)
+    with pytest.raises(BadInput, match="row of shard 0 is"):
         Cache(tmp_path)

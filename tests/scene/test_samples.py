@@ -165,3 +165,53 @@ def test_array_files(tmp_path):
         (tmp_path / "bad").write_bytes(bad)
         with pytest.raises(StoreError, match="bad: not a readable array file"):
             map_arrays(tmp_path / "bad")
+
+
+def rewrite(path, change) -> None:
+    """Change the arrays of the first shard, and write it as the store would."""
+    arrays, note = map_arrays(path / "shard-00000.safetensors")
+    whole = {name: array.copy() for name, array in arrays.items()}
+    change(whole)
+    write_arrays(path / "shard-00000.safetensors", whole, note)
+
+
+def test_wrong_content_is_refused(tmp_path):
+    scene = made_scene(5)
+
+    def nan(arrays):
+        arrays["lanes"][0, 0, 0, 0] = np.nan
+
+    def cut(arrays):
+        arrays["lanes"] = arrays["lanes"][:3]
+
+    def flat(arrays):
+        arrays["static_objects"] = arrays["static_objects"].reshape(len(arrays["static_objects"]), -1)
+
+    def double(arrays):
+        arrays["lanes_speed_limit"] = arrays["lanes_speed_limit"].astype(np.float64)
+
+    def gone(arrays):
+        del arrays["route_lanes"]
+
+    cases = {nan: "not finite", cut: "lanes of shard 0 is", flat: "has shape", double: "expected torch.float32",
+             gone: "no 'route_lanes'"}  # fmt: skip
+    for number, (change, words) in enumerate(cases.items()):
+        path = tmp_path / str(number)
+        write(path, scene, [5])
+        rewrite(path, change)
+        with pytest.raises(StoreError, match=words):
+            SampleStore.open(path).read([0])
+    manifest = tmp_path / "0" / "manifest.json"
+    for content in ('{"fields": [], "shards": [5]}', '{"fields": {}, "shards": 5}', '{"shards": [5]}', '{"fields": 3}'):
+        manifest.write_text(f'{{"format": "radp-samples", "version": 1, {content[1:]}')
+        with pytest.raises(StoreError, match="is damaged"):
+            SampleStore.open(tmp_path / "0")
+
+
+def test_truth_values_are_0_or_1(tmp_path):
+    write_arrays(tmp_path / "a", {"flag": np.array([True, False])})
+    data = bytearray((tmp_path / "a").read_bytes())
+    data[data.rindex(b"\x01\x00")] = 7
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(StoreError, match="a truth value is neither 0 nor 1"):
+        map_arrays(tmp_path / "a")

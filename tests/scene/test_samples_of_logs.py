@@ -20,6 +20,7 @@ from radp.scene.scene import Scene
 from radp.scene.settings import SampleChoice
 from radp.sim.observation import HISTORY
 from radp.sources.synthetic import make_scenario
+from radp.storage.arrays import map_arrays, write_arrays
 from radp.storage.errors import StoreError
 
 CHOICE = SampleChoice(stride=15, reach=1_000.0, logs_per_shard=2)
@@ -165,6 +166,34 @@ def test_a_log_too_short_for_samples(tmp_path):
     short = make_scenario(0, agents=3, frames=60)
     samples = write_log_samples(tmp_path / "s", [short], CHOICE)
     assert len(samples) == 0 and list(samples.iter_batches(4)) == []
+
+
+WRONG = {
+    "0.states": (np.nan, "tracks.state holds a value that is not finite"),
+    "0.types": (9, "tracks.type holds 9"),
+    "0.sizes": (-1.0, "tracks.size holds -1"),
+    "samples.log": (7, "points to 7"),
+    "samples.frame": (2**30, "outside the frames of its log"),
+    "samples.first": (-3, "outside the frames of its log"),
+    "samples.last": (2**30, "outside the frames of its log"),
+    "samples.ego": (2**30, "no object of its log"),
+    "samples.pose": (np.inf, "pose holds a value that is not finite"),
+    "samples.ego_agent_future": (np.nan, "ego_agent_future holds a value that is not finite"),
+    "samples.route": (2**30, "the route of a sample points to"),
+    "samples.route_offsets": (2**40, "has offsets that do not cut"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_content_is_refused(name, logs, tmp_path):
+    value, words = WRONG[name]
+    file = write_log_samples(tmp_path, logs[:1], CHOICE).path / "shard-00000.safetensors"
+    arrays, note = map_arrays(file)
+    spoiled = {key: array.copy() for key, array in arrays.items()}
+    spoiled[name][(0,) * spoiled[name].ndim] = value
+    write_arrays(file, spoiled, note)
+    with pytest.raises(StoreError, match=words):
+        LogSamples.open(tmp_path).read([0])
 
 
 def test_an_ego_has_the_past_that_a_scene_shows() -> None:

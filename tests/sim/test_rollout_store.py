@@ -32,7 +32,7 @@ def test_round_trip(rollout: Rollout, tmp_path: Path) -> None:
         exact_pressures=rollout.pressures + 1,
         rule_costs=rollout.pressures + 2,
         agent_shares=shares,
-        share_tracks=np.arange(5 * len(shares), dtype=np.int32).reshape(-1, 5) - 1,
+        share_tracks=np.arange(5 * len(shares), dtype=np.int32).reshape(-1, 5) % (len(rollout.agents) + 1) - 1,
         predicted_tracks=np.zeros((len(shares), 2), dtype=np.int32),
         rules=("far", "fast"),
     )
@@ -81,3 +81,52 @@ def test_neutral_json_round_trip(rollout: Rollout) -> None:
     again = rollout_from_json(rollout_to_json(replace(rollout, failure="why")))
     assert (again.agent_mode, again.planner, again.seed, again.failure) == (rollout.agent_mode, "random", 3, "why")
     assert_same(replace(again, failure=None), replace(rollout, plans=None, pressures=None))
+
+
+def spoiled(rollout: Rollout, name: str, value: float) -> Rollout:
+    array = getattr(rollout, name).copy()
+    array[(-1,) * array.ndim] = value
+    return replace(rollout, **{name: array})
+
+
+def test_drives_with_right_checksums_and_wrong_content_are_refused(rollout: Rollout, tmp_path: Path) -> None:
+    store, tracks = RolloutStore(tmp_path), np.full((len(rollout.ego), 2), 2**30, dtype=np.int32)
+    wrong = {
+        r"ego has shape \(.*, 10\)": replace(rollout, ego=rollout.ego[:, :10].copy()),
+        r"ego has shape \(1,\)": replace(rollout, ego=np.zeros(1)),
+        "ego holds a value that is not finite": spoiled(rollout, "ego", np.nan),
+        r"ego holds 1e\+200": spoiled(rollout, "ego", 1e200),
+        "time_us goes on by": spoiled(rollout, "time_us", int(rollout.time_us[-1]) + 10**9),
+        "time_us does not increase": replace(rollout, time_us=rollout.time_us[::-1].copy()),
+        r"time_us has shape \(1, 2\)": replace(rollout, time_us=rollout.time_us[None, :2].copy()),
+        "expected 1 to": replace(rollout, time_us=np.arange(10_000) * 100_000, ego=np.zeros((10_000, 11))),
+        "plans holds a value that is not finite": spoiled(rollout, "plans", np.inf),
+        "plans has shape": replace(rollout, plans=rollout.plans[..., :3]),
+        "plans holds float64": replace(rollout, plans=rollout.plans.astype(float)),
+        "pressures has shape": replace(rollout, rules=("a", "b", "c", "d", "e")),
+        "predicted_tracks points to": replace(rollout, predicted_tracks=tracks),
+        "share_tracks points to": replace(rollout, share_tracks=tracks),
+        "rows for": replace(rollout, plans=np.concatenate([rollout.plans] * 2)),
+        "agent_mode": replace(rollout, agent_mode="sideways"),
+    }
+    if rollout.agent_mode == "reactive":
+        agents = rollout.agents
+        short, small = replace(agents, state=agents.state[:, :-1].copy()), replace(agents, size=-agents.size)
+        wrong |= {
+            "tracks.state has shape": replace(rollout, agents=short),
+            "tracks.size holds": replace(rollout, agents=small),
+        }
+    for words, drive in wrong.items():
+        store.write(drive)
+        with pytest.raises(StoreError, match=f"(?s){words}.*delete it to drive the scenario again"):
+            store.read(rollout.scenario)
+    store.write(rollout)
+    store.read(rollout.scenario)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e308])
+def test_neutral_json_of_a_drive_with_wrong_states_is_refused(rollout: Rollout, value: float) -> None:
+    data = rollout_to_json(rollout)
+    data["ego"]["x"][3] = value
+    with pytest.raises(ValueError, match="ego holds"):
+        rollout_from_json(data)

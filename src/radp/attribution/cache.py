@@ -18,6 +18,7 @@ import torch
 from radp.attribution.calibration import Calibration
 from radp.attribution.states import compute_states, sample_seeds
 from radp.attribution.witness import alike, capitals, rule_constants, teacher_answers
+from radp.geometry.limits import MOST, size_fault
 from radp.model import geometry as geometry_module
 from radp.model.head import HeadInputs
 from radp.model.network import DiffusionModel
@@ -27,12 +28,14 @@ from radp.rules.sets import PAPER
 from radp.runs.manifest import Manifest
 from radp.scene.samples import Samples
 from radp.storage.errors import StoreError
-from radp.storage.shards import ShardFiles, ShardRows
+from radp.storage.shards import ShardFiles, ShardRows, check_alike
 
 CACHE = Manifest("cache.json", None, 2, "cache", StoreError, version_key="format", older=(1,))
 FILES = "part-{:05d}.safetensors"
 MADE_OF = ("format", "fingerprint", "planner", "rule_set", "rules", "levels", "constants", "geometry")
 # fingerprint: of format 1
+FIELDS = ("row", "pressure", "tokens", "features", "scene", "padded")
+NOT_FINITE = "holds a value that is not finite"
 PART = 256  # samples
 BATCH = 64
 
@@ -108,9 +111,19 @@ class Cache:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.about = CACHE.read(self.path)
-        count = -(-self.about["samples"] // self.about.get("part", PART))
-        self.rows = ShardRows([arrays for arrays, _ in ShardFiles(self.path, FILES).open(count)], "row")
+        samples, part, rules = self.about.get("samples"), self.about.get("part", PART), self.about.get("rules")
+        if not (type(samples) is int and type(part) is int and part > 0 and isinstance(rules, list)):
+            raise StoreError(f"{self.path / CACHE.file} is damaged: samples, part or rules cannot be used")
+        starts = range(0, samples, part)
+        parts = [arrays for arrays, _ in ShardFiles(self.path, FILES).open(len(starts))]
+        kinds = self.about.get("geometry", {}).get("kinds", [])
+        check_alike(self.path, parts, (*FIELDS, *(f"geometry_{kind}" for kind in kinds)), [min(part, samples - first) for first in starts])
+        self.rows = ShardRows(parts, "row")
         self.pressure = self.rows.whole("pressure")
+        if self.pressure.shape != (samples, len(rules)) and samples:
+            raise StoreError(f"{self.path}: pressures have shape {self.pressure.shape} for {len(rules)} rules")
+        if fault := size_fault(self.pressure, MOST, 0.0):
+            raise StoreError(f"{self.path}: pressure {fault}")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -143,7 +156,10 @@ class Cache:
     def read(self, rows: np.ndarray, geometry: str = "") -> tuple[HeadInputs, torch.Tensor]:
         """Rows (B,) -> what a head with that kind of geometry sees, and the teacher's pressures (B, M)."""
         extra = (f"geometry_{geometry}",) if geometry else ()
-        found = self.rows.gather(("tokens", "features", "scene", "padded", *extra), rows)
+        found = self.rows.gather((*FIELDS[2:], *extra), rows)
+        for name, array in found.items():
+            if array.dtype != np.bool_ and not np.isfinite(array).all():
+                raise StoreError(f"{self.path}: {name} {NOT_FINITE}")
         tokens, features, scene, padded, *around = (torch.from_numpy(array) for array in found.values())
         state = HeadInputs(tokens[:, 0].float(), features.float(), scene.float(), padded, *around)
         return state, torch.from_numpy(self.pressure[rows])

@@ -28,7 +28,7 @@ from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, EndOfRun
 from radp.runs.folder import RUN, RunError, RunFolder
 from radp.runs.parallel import parallel_map
 from radp.runs.progress import Progress
@@ -228,7 +228,11 @@ def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int,
 
 def _drive_here(driver: Planner, split: Split, store: RolloutStore, job: Simulation, piece: tuple[int, ...]) -> None:
     """Drive some scenarios and write what became of each."""
-    for rollout in drive_batch(driver, [split[i] for i in piece], job):
+    try:
+        scenarios = [split[i] for i in piece]
+    except BadInput as error:  # it would be missing from every result
+        raise EndOfRun(str(error)) from None
+    for rollout in drive_batch(driver, scenarios, job):
         store.write(rollout)
 
 

@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from radp.geometry.limits import REACH, array_fault, size_fault
+
 
 @dataclass(frozen=True)
 class Ragged:
@@ -35,6 +37,11 @@ class Ragged:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[i] for i in range(len(self)))
+
+    def fault(self, dtype: type, width: int | None = None) -> str:
+        """What is wrong with types, shapes and offsets, in words that go behind its name; nothing if all is right."""
+        shape = (None,) if width is None else (None, width)
+        return array_fault(self.values, dtype, shape) or offsets_fault(self.offsets, len(self.values))
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,11 @@ class Polygons:
     def __getitem__(self, i: int) -> list[np.ndarray]:
         return [self.rings[j] for j in range(self.offsets[i], self.offsets[i + 1])]
 
+    def fault(self) -> str:
+        """What is wrong with types, shapes, offsets and points; nothing if all is right."""
+        fault = self.rings.fault(np.float64, 2) or offsets_fault(self.offsets, len(self.rings))
+        return fault or size_fault(self.rings.values, REACH)
+
     @cached_property
     def bounds(self) -> np.ndarray:
         """(N, 4): min x, min y, max x, max y of each area; an empty area has inverted (infinite) bounds."""
@@ -78,6 +90,15 @@ class Polygons:
             out[some, :2] = np.minimum.reduceat(points, first)
             out[some, 2:] = np.maximum.reduceat(points, first)
         return out
+
+
+def offsets_fault(offsets: np.ndarray, count: int) -> str:
+    """Whether offsets (N+1,) cut a list of `count` into N rows."""
+    if fault := array_fault(offsets, np.int64, (None,)):
+        return f"offsets: {fault}"
+    if len(offsets) and offsets[0] == 0 and offsets[-1] == count and (offsets[1:] >= offsets[:-1]).all():
+        return ""
+    return f"has offsets that do not cut {count} values into rows"
 
 
 def _open_ring(ring: ArrayLike) -> np.ndarray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from radp.geometry.limits import LONGEST_LANE, LONGEST_ROAD, MOST, REACH, array_fault, index_fault, size_fault
 from radp.geometry.ragged import Polygons, Ragged
 
 
@@ -26,6 +29,16 @@ class Areas:
         return {name: i for i, name in enumerate(self.ids)}
 
 
+LINES = ("centerlines", "left", "right")
+AREAS = ("roadblocks", "intersections", "drivable", "stop_lines", "crosswalks")
+ARRAYS = {
+    "is_connector": np.bool_,
+    "speed_limit": np.float64,
+    "has_speed_limit": np.bool_,
+    "left_neighbor": np.int64,
+    "right_neighbor": np.int64,
+    "roadblock": np.int64,
+}
 NO_AREAS = Areas((), Polygons.from_exteriors([]))
 
 
@@ -106,45 +119,84 @@ class RoadMap:
 
     def validate(self) -> None:
         """Raise ValueError naming the field, the lane and the bad value."""
-        count = len(self)
-        for field in (
-            "is_connector",
-            "speed_limit",
-            "has_speed_limit",
-            "left_neighbor",
-            "right_neighbor",
-            "roadblock",
-            "centerlines",
-            "left",
-            "right",
-            "lane_polygons",
-            "predecessors",
-            "successors",
-            "lane_stop_lines",
-        ):
-            if len(getattr(self, field)) != count:
-                raise ValueError(f"map {self.name!r}: {field} has {len(getattr(self, field))} rows for {count} lanes")
-        for field, lines in (("centerline", self.centerlines), ("left", self.left), ("right", self.right)):
-            if not np.isfinite(lines.values).all():
-                lane = int(np.searchsorted(lines.offsets, np.argwhere(~np.isfinite(lines.values))[0, 0], "right")) - 1
-                raise ValueError(
-                    f"map {self.name!r}: lane {self.lane_ids[lane]!r} has a {field} point that is not finite"
-                )
-            short = np.flatnonzero(np.diff(lines.offsets) < 2)
-            if len(short):
-                raise ValueError(
-                    f"map {self.name!r}: lane {self.lane_ids[short[0]]!r} has a {field} of fewer than 2 points"
-                )
+        who, count = f"map {self.name!r}", len(self)
         if len(set(self.lane_ids)) != count:
-            raise ValueError(f"map {self.name!r}: lane ids are not unique")
-        for field, rows, upper in (
-            ("predecessors", self.predecessors.values, count),
-            ("successors", self.successors.values, count),
-            ("roadblock", self.roadblock, len(self.roadblocks)),
-            ("lane_stop_lines", self.lane_stop_lines.values, len(self.stop_lines)),
-        ):
-            if len(rows) and (rows.min() < 0 or rows.max() >= upper):
-                raise ValueError(f"map {self.name!r}: {field} points to {int(rows.max())}, expected 0..{upper - 1}")
+            raise ValueError(f"{who}: lane ids are not unique")
+        for name, fault in chain(self._array_faults(count), self._area_faults(count)):
+            if fault:
+                raise ValueError(f"{who}: {name} {fault}")
+        for name in LINES:
+            self._check_lines(name, getattr(self, name))
+        if (self.speed_limit[self.has_speed_limit] <= 0).any():
+            lane = self.lane_ids[int(np.argmax(self.has_speed_limit & (self.speed_limit <= 0)))]
+            raise ValueError(
+                f"{who}: lane {lane!r} has a speed limit that is not positive; unknown ones need no number"
+            )
+        for side in ("left_neighbor", "right_neighbor"):
+            if _goes_round(getattr(self, side)):
+                raise ValueError(f"{who}: {side} leads round in a circle")
+
+    def _array_faults(self, count: int) -> Iterator[tuple[str, str]]:
+        """Of what has one value or row for each lane; an iterator, since values are looked at after types."""
+        blocks, stops = len(self.roadblocks), len(self.stop_lines)
+        for name, dtype in ARRAYS.items():
+            array = getattr(self, name)
+            short = isinstance(array, np.ndarray) and array.ndim == 1 and len(array) != count
+            yield name, f"has {len(array)} rows for {count} lanes" if short else array_fault(array, dtype, (count,))
+        yield "speed_limit", size_fault(self.speed_limit, MOST, least=0.0)
+        yield "left_neighbor", index_fault(self.left_neighbor, count, none=True)
+        yield "right_neighbor", index_fault(self.right_neighbor, count, none=True)
+        yield "roadblock", index_fault(self.roadblock, blocks)
+        links = {"predecessors": count, "successors": count, "lane_stop_lines": stops}
+        for name, upper in links.items():
+            rows: Ragged = getattr(self, name)
+            yield name, rows.fault(np.int64) or _rows_fault(rows, count) or index_fault(rows.values, upper)
+        for name in LINES:
+            rows = getattr(self, name)
+            yield name, rows.fault(np.float64, 2) or _rows_fault(rows, count)
+
+    def _area_faults(self, count: int) -> Iterator[tuple[str, str]]:
+        yield "lane_polygons", self.lane_polygons.fault() or _rows_fault(self.lane_polygons, count)
+        for name in AREAS:
+            areas: Areas = getattr(self, name)
+            uneven = f"has {len(areas.ids)} ids for {len(areas.polygons)} areas"
+            yield name, areas.polygons.fault() or (uneven if len(areas.ids) != len(areas.polygons) else "")
+
+    def _check_lines(self, name: str, lines: Ragged) -> None:
+        """Points, lengths and numbers of points of lanes; the lane at fault is named."""
+        counts, points, faults = np.diff(lines.offsets), lines.values, {}
+        what = name.removesuffix("s")
+        if fault := size_fault(points, REACH):
+            wrong = ~((np.abs(points) <= REACH).all(1))
+            lane = int(np.searchsorted(lines.offsets, np.argmax(wrong), "right")) - 1
+            faults[lane] = f"a {what} point that is not finite" if "finite" in fault else f"a {what} that {fault}"
+        elif (counts < 2).any():
+            faults[int(np.argmax(counts < 2))] = f"a {what} of fewer than 2 points"
+        elif len(counts):
+            step = np.abs(points[1:] - points[:-1])
+            length = step[:, 0] + step[:, 1]  # as a taxi goes, which is quick to compute
+            length[lines.offsets[1:-1] - 1] = 0.0  # from the end of a lane to the next one
+            total = np.add.reduceat(length, lines.offsets[:-1])
+            if total.max() > LONGEST_LANE:
+                faults[int(total.argmax())] = f"a {what} of {total.max():.6g} m, expected at most {LONGEST_LANE:g} m"
+            elif total.sum() > LONGEST_ROAD:
+                raise ValueError(f"map {self.name!r}: its lanes are {total.sum():.6g} m, more than {LONGEST_ROAD:g} m")
+        for lane, fault in faults.items():
+            raise ValueError(f"map {self.name!r}: lane {self.lane_ids[lane]!r} has {fault}")
+
+
+def _rows_fault(rows: Ragged | Polygons, count: int) -> str:
+    return "" if len(rows) == count else f"has {len(rows)} rows for {count} lanes"
+
+
+def _goes_round(neighbor: np.ndarray) -> bool:
+    """Whether somebody comes back to itself, neighbour by neighbour (-1: none); each turn doubles the stride."""
+    there = neighbor
+    for _ in range(len(neighbor).bit_length()):
+        if (there < 0).all():
+            return False
+        there = np.where(there < 0, -1, there[there])
+    return bool((there >= 0).any())
 
 
 def _strips(left: Ragged, right: Ragged) -> Polygons:

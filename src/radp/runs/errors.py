@@ -10,7 +10,11 @@ class BadInput(ValueError):
     """A file, a name or an option that cannot be used; the command line prints the message and exits with code 2."""
 
 
-class LostWrite(BadInput):
+class EndOfRun(BadInput):
+    """What ends a whole run, although only one piece of it met it."""
+
+
+class LostWrite(EndOfRun):
     """A result that cannot be kept (full disk, a folder that may not be written to): going on would lose more."""
 
 

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for_sentinels
 from typing import Any, Generic, TypeVar
 
-from radp.runs.errors import LostWrite
+from radp.runs.errors import EndOfRun
 from radp.runs.ledger import Ledger
 from radp.runs.progress import Progress
 
@@ -67,11 +67,11 @@ class Allowance:
 
 @dataclass(frozen=True)
 class _Raised:
-    """What a worker sends back instead of a result; one that could not be kept ends the map."""
+    """What a worker sends back instead of a result; `end` is raised again here and ends the map."""
 
     reason: str
     detail: str
-    lost: bool = False
+    end: type[EndOfRun] | None = None
 
 
 def cpu_count() -> int:
@@ -95,17 +95,17 @@ def parallel_map(
 
     With an allowance every piece runs in another process, also if there is one worker, and within its bounds.
 
-    `on_result(position, result)` runs in this process as results arrive; what it raises ends the map, and so does a
-    LostWrite of a piece: the next ones could not be written either. With workers, `function` must be importable (a
-    module-level function or a partial of one), pieces and results picklable.
+    `on_result(position, result)` runs in this process as results arrive; what it raises ends the map, and so does an
+    EndOfRun of a piece (a LostWrite: the next ones could not be written either). With workers, `function` must be
+    importable (a module-level function or a partial of one), pieces and results picklable.
     """
     outcome: Outcome[Result] = Outcome()
     failed_before = set(ledger.failures()) if ledger is not None else set()
 
     def take(index: int, value: Any) -> None:
         if isinstance(value, _Raised):
-            if value.lost:
-                raise LostWrite(value.reason)
+            if value.end is not None:
+                raise value.end(value.reason)
             failure = Failure(index, name(pieces[index]), value.reason, value.detail)
             outcome.failures.append(failure)
             if ledger is not None:
@@ -143,8 +143,8 @@ def _call(function: Callable[[Piece], Result], piece: Piece) -> Result | _Raised
     renew()
     try:
         return function(piece)
-    except LostWrite as error:
-        return _Raised(str(error), "", lost=True)
+    except EndOfRun as error:
+        return _Raised(str(error), "", type(error))
     except MemoryError:
         return _Raised("it needs more memory than it may take", traceback.format_exc())
     except (Exception, SystemExit) as error:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from radp.geometry.limits import array_fault, index_fault, size_fault, states_fault
 from radp.road.road_map import RoadMap
 
 DT, DT_US = 0.1, 100_000  # s and us between two samples of a drive, two poses of a plan, two states of a scene
+
+SHORTEST_STEP, LONGEST_STEP = 1e-3, 10.0  # s: nominal steps of logs
+STEP_RANGE = 10.0  # a step of a log may be so many times shorter or longer than the nominal one
+LATEST_US = 1e17  # us since or before 1970, 3,000 years: sums of such stamps stay far from the end of int64
+LARGEST_BOX = 1e3  # m: longer than any train
 
 
 class ObjectType(IntEnum):
@@ -87,6 +95,22 @@ class Tracks:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def faults(self, frames: int) -> Iterator[tuple[str, str]]:
+        """Field -> what is wrong with it, over so many frames; an iterator, since values are looked at after types."""
+        count = len(self)
+        yield "tracks.ids", "are not unique" if len(set(self.ids)) != count else ""
+        yield "tracks.type", array_fault(self.type, np.uint8, (count,))
+        if count and self.type.max() > max(ObjectType):
+            yield "tracks.type", f"holds {int(self.type.max())}, expected 0..{int(max(ObjectType))}"
+        yield "tracks.size", array_fault(self.size, np.float64, (count, 3)) or size_fault(self.size, LARGEST_BOX, 0.0)
+        if count and not (self.size[:, :2] > 0).all():
+            yield "tracks.size", "holds a length or width of 0, expected more"
+        yield "tracks.valid", array_fault(self.valid, np.bool_, (count, frames))
+        yield (
+            "tracks.state",
+            array_fault(self.state, np.float64, (count, frames, len(Box))) or states_fault(self.state),
+        )
 
     def compact(self) -> dict[str, Any]:
         """For storing: the states (V, 5) of valid frames alone, if the others are zero in every bit (-0.0 is not)."""
@@ -166,36 +190,45 @@ class Scenario:
 
     def validate(self) -> None:
         """Raise ValueError naming the token, the field and the bad value."""
-        who, total, count = f"scenario {self.token!r}", len(self.time_us), len(self.tracks)
-        expected = {
-            "ego": (self.ego, (total, len(Ego))),
-            "tracks.state": (self.tracks.state, (count, total, len(Box))),
-            "tracks.valid": (self.tracks.valid, (count, total)),
-            "tracks.size": (self.tracks.size, (count, 3)),
-            "tracks.type": (self.tracks.type, (count,)),
-            "lights.state": (self.lights.state, (total, len(self.lights.lane))),
-        }
-        for name, (array, shape) in expected.items():
-            if array.shape != shape:
-                raise ValueError(f"{who}: {name} has shape {array.shape}, expected {shape}")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{who}: {name} holds a value that is not finite")
+        self.validate_log()
+        self.map.validate()
+
+    def validate_log(self) -> None:
+        """`validate` for a scenario whose map is known to be sound."""
+        who, total = f"scenario {self.token!r}", len(self.time_us)
+        for name, fault in chain(self._log_faults(total), self.tracks.faults(total), self._light_faults(total)):
+            if fault:
+                raise ValueError(f"{who}: {name} {fault}")
         if self.start < 0:
             raise ValueError(f"{who}: start is {self.start}, expected at least 0")
-        if self.goal is not None and (self.goal.shape != (3,) or not np.isfinite(self.goal).all()):
-            raise ValueError(f"{who}: goal has shape {self.goal.shape}, expected (3,), all finite")
-        if not (np.isfinite(self.dt) and self.dt > 0):
-            raise ValueError(f"{who}: dt is {self.dt}, expected more than 0 s")
         if self.frames < 2:
             raise ValueError(f"{who}: {self.frames} frames, at least 2 are needed")
-        if (np.diff(self.time_us) <= 0).any():
-            raise ValueError(
-                f"{who}: time_us does not increase at frame {int(np.argmax(np.diff(self.time_us) <= 0)) + 1}"
-            )
-        if count and self.tracks.type.max() > max(ObjectType):
-            raise ValueError(
-                f"{who}: tracks.type holds {int(self.tracks.type.max())}, expected 0..{int(max(ObjectType))}"
-            )
-        if len(self.lights.lane) and (self.lights.lane.min() < 0 or self.lights.lane.max() >= len(self.map)):
-            raise ValueError(f"{who}: lights.lane points outside the map's {len(self.map)} lanes")
-        self.map.validate()
+        if not SHORTEST_STEP <= self.dt <= LONGEST_STEP:
+            raise ValueError(f"{who}: dt is {self.dt}, expected {SHORTEST_STEP} to {LONGEST_STEP} s")
+        if fault := times_fault(self.time_us, self.dt):
+            raise ValueError(f"{who}: time_us {fault}")
+
+    def _log_faults(self, total: int) -> Iterator[tuple[str, str]]:
+        yield "time_us", array_fault(self.time_us, np.int64, (total,))
+        yield "ego", array_fault(self.ego, np.float64, (total, len(Ego))) or states_fault(self.ego)
+        if self.goal is not None:
+            yield "goal", array_fault(self.goal, np.float64, (3,)) or states_fault(self.goal)
+
+    def _light_faults(self, total: int) -> Iterator[tuple[str, str]]:
+        lane, state = self.lights.lane, self.lights.state
+        yield "lights.lane", array_fault(lane, np.int64, (None,)) or index_fault(lane, len(self.map))
+        yield "lights.state", array_fault(state, np.uint8, (total, len(lane))) or index_fault(state, len(LightState))
+
+
+def times_fault(time_us: np.ndarray, dt: float) -> str:
+    """Whether stamps (T,) go on by steps of about dt seconds; real clocks jitter, and logs lose a few frames."""
+    if fault := size_fault(time_us, LATEST_US):
+        return fault
+    steps = np.diff(time_us)
+    if (steps <= 0).any():
+        return f"does not increase at frame {int(np.argmax(steps <= 0)) + 1}"
+    least, most = dt * 1e6 / STEP_RANGE, dt * 1e6 * STEP_RANGE
+    if (steps < least).any() or (steps > most).any():
+        wrong = int(np.argmax((steps < least) | (steps > most)))
+        return f"goes on by {steps[wrong] * 1e-6:.6g} s at frame {wrong + 1}, expected about {dt:g} s"
+    return ""

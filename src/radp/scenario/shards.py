@@ -77,10 +77,12 @@ def scenario_from_row(batch: pa.RecordBatch, row: int, road_map: RoadMap, file: 
     index = {name: batch[name][row].as_py() for name in ("token", "kind", "source", "start", "dt", "tags")}
     try:
         data = from_bytes(_Data, batch["data"][row].as_buffer())
-    except CodecError as error:
+        decoded = {name: getattr(data, name) for name in DATA_FIELDS}
+        scenario = Scenario(**{**index, "tags": dict(index["tags"] or ())}, **decoded, map=road_map)
+        scenario.validate_log()  # the map was checked when it was read
+    except ValueError as error:
         raise StoreError(f"{file}: scenario {index['token']!r} cannot be read ({error})") from None
-    decoded = {name: getattr(data, name) for name in DATA_FIELDS}
-    return Scenario(**{**index, "tags": dict(index["tags"])}, **decoded, map=road_map)
+    return scenario
 
 
 def map_row(road_map: RoadMap, map_key: str, level: int = LEVEL) -> dict[str, Any]:

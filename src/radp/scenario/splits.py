@@ -53,7 +53,8 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
     them.
 
     Behind it, "@held-out" chooses a tenth of the logs, "@rest" the others, "@every-5" each fifth
-    (`radp.scenario.parts`). A store of which something is missing is refused, unless that is allowed.
+    (`radp.scenario.parts`). A store of which something is missing is refused, unless that is allowed; scenarios whose
+    content is wrong are then left out.
 
     >>> len(radp.open_split("sumo14-val")), len(radp.open_split("sumo14-val@every-5"))
     (280, 56)
@@ -70,7 +71,7 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
             raise BadInput(f"{path} is neither a store folder nor a .json or .json.gz file")
         return JsonScenarios([path])
     if (path / MANIFEST).exists():
-        return ScenarioStore.open(path, allow_missing=allow_missing)
+        return _open_store(path, allow_missing)
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if _is_scenario_file(file))
         if not files:
@@ -79,13 +80,19 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
     if str(name_or_path) in MADE:
         made = made_split(str(name_or_path))
         if (made / MANIFEST).exists():
-            return ScenarioStore.open(made, allow_missing=allow_missing)
+            return _open_store(made, allow_missing)
         raise BadInput(f"{name_or_path} is not packaged: make it with radp data make-split {name_or_path}")
     packaged, to_make = ", ".join(zoo.list_splits()) or "none", ", ".join(MADE)
     found = str(name_or_path)
     raise BadInput(
         f"{found!r} is neither a packaged split ({packaged}), nor one to make ({to_make}), nor a path that exists"
     )
+
+
+def _open_store(path: Path, allow_missing: bool) -> Split:
+    """Where missing scenarios are allowed, all are tried first: those whose content is wrong are missing as well."""
+    store = ScenarioStore.open(path, allow_missing=allow_missing)
+    return store.readable() if allow_missing else store
 
 
 def _is_scenario_file(file: Path) -> bool:

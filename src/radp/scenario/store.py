@@ -38,6 +38,7 @@ __all__ = [
 
 ROWS_PER_SHARD = 512
 MAPS_KEPT = 8
+MOST_NAMED = 5  # problems in a sentence
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class ScenarioStore(_Indexed):
         ]
         self._entries, self._rows = tuple(entry for entry, _ in found), [place for _, place in found]
         self._position = {entry.token: i for i, entry in enumerate(self._entries)}
+        if len(self._position) < len(self._entries):
+            raise StoreError(f"{path} holds some scenarios more than once")
         total = sum(shard["scenarios"]["rows"] for shard in listed)
         self.missing = total - len(found)
         if self.missing and not self.problems:
@@ -110,8 +113,7 @@ class ScenarioStore(_Indexed):
         if manifest.get(UNFINISHED):
             self.problems.append("what wrote it was stopped before the end; the same command goes on")
         if self.problems:
-            count = f"{len(self)} of {total} scenarios can be read" if self.missing else f"it holds {total} scenarios"
-            self.incomplete = f"{path} is incomplete: {'; '.join(self.problems)}; {count}"
+            self.incomplete = _incomplete(path, self.problems, len(self), total)
         if self.problems and not allow_missing:
             raise StoreError(f"{self.incomplete} (--allow-missing takes these)")
 
@@ -144,6 +146,23 @@ class ScenarioStore(_Indexed):
         index = self.position(key) if isinstance(key, str) else range(len(self))[key]
         batch, row, file = self._rows[index]
         return scenario_from_row(batch, row, self.road_map(self._entries[index].map), file)
+
+    def readable(self) -> Selection:
+        """The scenarios whose content is sound, every one of them tried; `missing` counts the others too."""
+        found = []
+        problems = list(self.problems)
+        for i in range(len(self)):
+            try:
+                self[i]
+                found.append(i)
+            except StoreError as error:
+                problems.append(str(error))
+        selection = self.select(found)
+        if len(found) < len(self):
+            selection.missing = self.missing + len(self) - len(found)
+            total = len(self) + self.missing
+            selection.incomplete = _incomplete(self.path, problems, len(found), total)
+        return selection
 
     def position(self, token: str) -> int:
         """Where a token stands; StoreError if it is unknown or lies in a broken shard."""
@@ -179,12 +198,23 @@ class ScenarioStore(_Indexed):
         return ScenarioStore, (self.path, self.maps_kept, self.allow_missing)
 
 
+def _incomplete(path: Path, problems: Sequence[str], found: int, total: int) -> str:
+    count = f"{found} of {total} scenarios can be read" if found < total else f"it holds {total} scenarios"
+    more = f" and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+    return f"{path} is incomplete: {'; '.join(problems[:MOST_NAMED])}{more}; {count}"
+
+
 class Selection(_Indexed):
     """Some of a store's scenarios, still lazy."""
 
     def __init__(self, store: ScenarioStore, indices: Sequence[int]) -> None:
         self.store, self.indices = store, indices
         self.missing, self.incomplete = store.missing, store.incomplete
+
+    def _like(self, indices: Sequence[int]) -> Selection:
+        chosen = Selection(self.store, indices)
+        chosen.missing, chosen.incomplete = self.missing, self.incomplete
+        return chosen
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -195,12 +225,12 @@ class Selection(_Indexed):
     def __getitem__(self, key: slice) -> Selection: ...
     def __getitem__(self, key: int | slice) -> Scenario | Selection:
         if isinstance(key, slice):
-            return Selection(self.store, self.indices[key])
+            return self._like(self.indices[key])
         return self.store[self.indices[key]]
 
     def select(self, indices: Sequence[int]) -> Selection:
         """Some of these by position."""
-        return Selection(self.store, [self.indices[i] for i in indices])
+        return self._like([self.indices[i] for i in indices])
 
     def entries(self) -> tuple[Entry, ...]:
         every = self.store.entries()

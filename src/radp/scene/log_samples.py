@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from radp.geometry.ragged import Ragged
+from radp.geometry.limits import array_fault, index_fault, states_fault
+from radp.geometry.ragged import Ragged, offsets_fault
 from radp.road.route import correct_route
 from radp.runs.errors import BadInput
 from radp.runs.manifest import Manifest
-from radp.scenario import RoadMap, Scenario
+from radp.scenario import Box, LightState, RoadMap, Scenario, Tracks
 from radp.scenario.as_ego import as_ego, longest_run, possible_egos, with_ego_track
 from radp.scenario.splits import Split
 from radp.scene.builder import (
@@ -43,6 +44,7 @@ from radp.scene.scene import EgoColumn, Scene
 from radp.scene.settings import SampleChoice
 from radp.sim.observation import HISTORY
 from radp.storage.arrays import map_arrays
+from radp.storage.errors import StoreError
 from radp.storage.keyed import RecordFolder
 from radp.storage.records import content_hash
 from radp.storage.shards import Arrays, ShardFiles, ShardRows
@@ -161,6 +163,46 @@ def _shard(
     return arrays, {"settings": settings, "logs": notes}
 
 
+def check_samples(part: Arrays, logs: Sequence[Arrays]) -> None:
+    """Shapes and types of a shard's samples, and that they lie in its logs; ValueError names what is wrong."""
+    count, numbers = len(part["log"]), ("log", "frame", "first", "last", "ego")
+    shapes: dict[str, tuple[type, tuple[int | None, ...]]] = {
+        **dict.fromkeys(numbers, (np.int32, (count,))),
+        "pose": (np.float64, (count, 3)),
+        "ego_current_state": (np.float32, (count, len(EgoColumn))),
+        "ego_agent_future": (np.float32, (count, FUTURE, 3)),
+        "route": (np.int32, (None,)),
+    }
+    for name, (dtype, shape) in shapes.items():
+        fault = array_fault(part[name], dtype, shape)
+        if fault := fault or ("" if name in numbers else states_fault(part[name])):
+            raise ValueError(f"{name} {fault}")
+    offsets = part["route_offsets"]
+    if fault := offsets_fault(offsets, len(part["route"])) or index_fault(part["log"], len(logs)):
+        raise ValueError(f"samples: {fault}")
+    if len(offsets) != count + 1:
+        raise ValueError(f"samples: {len(offsets) - 1} routes for {count} samples")
+    frames, objects = (np.array([log["states"].shape[axis] for log in logs], np.int64) for axis in (0, 1))
+    log, frame, first, last, ego = (part[name] for name in numbers)
+    if count and not ((first >= 0) & (first <= frame) & (frame < last) & (last <= frames[log])).all():
+        raise ValueError("a sample lies outside the frames of its log")
+    if count and not ((ego >= 0) & (ego < objects[log])).all():
+        raise ValueError("the ego of a sample is no object of its log")
+
+
+def log_fault(log: Arrays, road_map: RoadMap) -> str:
+    """What is wrong with the arrays of one log, in words; nothing if all is right."""
+    states, types, lanes = log["states"], log["types"], log["light_lanes"]
+    if fault := array_fault(states, np.float64, (None, len(types), len(Box))):
+        return f"states {fault}"
+    frames, names = len(states), tuple(map(str, range(len(types))))
+    everyone = Tracks(names, types, log["sizes"], states.transpose(1, 0, 2), log["valid"].T)
+    faults = (f"{name} {fault}" for name, fault in everyone.faults(frames) if fault)
+    lights = array_fault(lanes, np.int64, (None,)) or index_fault(lanes, len(road_map))
+    shown = array_fault(log["light_states"], np.uint8, (frames, lanes.size))
+    return next(faults, "") or lights or shown or index_fault(log["light_states"], len(LightState))
+
+
 class LogSamples:
     """N samples, built when they are read.
 
@@ -174,13 +216,18 @@ class LogSamples:
         self._logs: list[dict[str, np.ndarray]] = []
         self._map_files = maps_of(path)
         self._maps: dict[str, RoadMap] = {}
+        self._sound: set[int] = set()  # logs that were checked
         parts: list[dict[str, np.ndarray]] = []
-        for arrays, note in ShardFiles(path).open(LOGS.read(path)["shards"]):
-            part = {name: arrays[f"samples.{name}"] for name in SAMPLE_FIELDS}
-            parts.append({**part, "log": part["log"] + len(self._logs)})
-            for i, log in enumerate(note["logs"]):
-                self._logs.append({name: arrays[f"{i}.{name}"] for name in LOG_FIELDS})
-                self.notes.append(log)
+        try:
+            for arrays, note in ShardFiles(path).open(LOGS.read(path)["shards"]):
+                part = {name: arrays[f"samples.{name}"] for name in SAMPLE_FIELDS}
+                logs = [{name: arrays[f"{i}.{name}"] for name in LOG_FIELDS} for i in range(len(note["logs"]))]
+                check_samples(part, logs)
+                parts.append({**part, "log": part["log"] + len(self._logs)})
+                self._logs += logs
+                self.notes += [{name: log[name] for name in ("token", "kind", "map", "tags")} for log in note["logs"]]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise error if isinstance(error, BadInput) else StoreError(f"{path} cannot be used ({error})") from None
         self._rows = ShardRows(parts, "log")
         self.log, self.frame, self.ego = (self._rows.whole(name, np.int32) for name in ("log", "frame", "ego"))
 
@@ -210,15 +257,28 @@ class LogSamples:
             arrays["ego_agent_future"][b] = sample["ego_agent_future"][k]
         return to_scene(arrays)
 
+    def _log(self, number: int, road_map: RoadMap) -> Arrays:
+        """The arrays of a log; its values are looked at when it is first used, StoreError if they are wrong."""
+        log = self._logs[number]
+        if number not in self._sound:
+            if fault := log_fault(log, road_map):
+                raise StoreError(f"{self.path}: log {self.notes[number]['token']!r} cannot be used: {fault}")
+            self._sound.add(number)
+        return log
+
     def _moment(self, sample: Arrays, k: int) -> Moment:
         number, frame = int(sample["log"][k]), int(sample["frame"][k])
-        log = self._logs[number]
+        road_map = self._map(self.notes[number]["map"])
+        log = self._log(number, road_map)
         states, valid = log["states"], log["valid"]
         past = slice(max(int(sample["first"][k]), frame - HISTORY + 1), frame + 1)
         after = slice(frame + 1, min(int(sample["last"][k]), frame + 1 + FUTURE))
         first, last = sample["route_offsets"][k], sample["route_offsets"][k + 1]
+        route = sample["route"][first:last].astype(np.int64)
+        if fault := index_fault(route, len(road_map.roadblocks)):
+            raise StoreError(f"{self.path}: the route of a sample {fault}")
         return Moment(
-            road_map=self._map(self.notes[number]["map"]),
+            road_map=road_map,
             pose=sample["pose"][k],
             states=states[past],
             valid=valid[past],
@@ -226,7 +286,7 @@ class LogSamples:
             sizes=log["sizes"],
             light_lanes=log["light_lanes"],
             light_states=log["light_states"][frame],
-            route=sample["route"][first:last].astype(np.int64),
+            route=route,
             skip=int(sample["ego"][k]),
             future_states=states[after],
             future_valid=valid[after],

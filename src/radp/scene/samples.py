@@ -17,11 +17,11 @@ import torch
 from radp.runs.errors import BadInput
 from radp.runs.manifest import Manifest
 from radp.scene.npz import NpzFolder
-from radp.scene.scene import Scene
+from radp.scene.scene import INPUT_FIELDS, TRAILING_SHAPES, Scene
 from radp.storage.arrays import write_arrays
 from radp.storage.errors import StoreError
 from radp.storage.growing import UNFINISHED, GrowingStore
-from radp.storage.shards import ShardFiles, ShardRows
+from radp.storage.shards import ShardFiles, ShardRows, check_alike
 
 SAMPLES = Manifest("manifest.json", "radp-samples", 1, "sample store")
 SHARD_SIZE = 512  # samples
@@ -47,6 +47,14 @@ def iter_batches(
         yield samples.read(order[first : first + batch])
 
 
+def checked(path: Path, scene: Scene) -> Scene:
+    """The scene, if it is sound; StoreError names the store that it was read from."""
+    try:
+        return scene.validate()
+    except ValueError as error:
+        raise StoreError(f"{path} holds a sample that cannot be used ({error})") from None
+
+
 class SampleStore:
     """N samples in memory-mapped files."""
 
@@ -55,9 +63,13 @@ class SampleStore:
         manifest = SAMPLES.read(path)
         if manifest.get(UNFINISHED):
             raise StoreError(f"{path} is not finished: what wrote it was stopped, the same command goes on")
-        self.fields: tuple[str, ...] = tuple(manifest["fields"])
-        shards = ShardFiles(path).open(len(manifest["shards"]))
-        self._rows = ShardRows([arrays for arrays, _ in shards], self.fields[0])
+        fields, counts = manifest.get("fields"), manifest.get("shards")
+        if not isinstance(fields, dict) or not isinstance(counts, list) or not set(INPUT_FIELDS) <= set(fields):
+            raise StoreError(f"{path / SAMPLES.file} is damaged: it lacks fields of samples, or the list of shards")
+        self.fields: tuple[str, ...] = tuple(name for name in TRAILING_SHAPES if name in fields)
+        parts = [arrays for arrays, _ in ShardFiles(path).open(len(counts))]
+        check_alike(path, parts, self.fields, counts)
+        self._rows = ShardRows(parts, self.fields[0])
 
     @classmethod
     def open(cls, path: Path | str) -> SampleStore:
@@ -69,7 +81,7 @@ class SampleStore:
     def read(self, indices: Sequence[int] | np.ndarray) -> Scene:
         found = self._rows.gather(self.fields, indices)
         fields: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
-        return Scene(**fields)
+        return checked(self.path, Scene(**fields))
 
     def iter_batches(
         self, batch: int, generator: torch.Generator | None = None, drop_last: bool = True

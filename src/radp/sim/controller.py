@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numba import njit
 
+from radp.geometry.limits import REACH
 from radp.scenario import DT_US
 from radp.sim.bicycle import AX, HEADING, STEERING, STEERING_RATE, VX, VY, WHEEL_BASE, YAW_ACCEL, YAW_RATE, bicycle_step
 from radp.sim.plan import Plan
@@ -82,13 +83,16 @@ def _plan_arrays(plan: Plan, worlds: int) -> tuple[np.ndarray, np.ndarray]:
 def _complaints(states: np.ndarray, times: np.ndarray, times_us: np.ndarray) -> tuple[str | None, ...]:
     """Why plans (B, H, 4) with times (B, H) cannot be followed, world by world; None where one can."""
     finite = np.isfinite(states).all(-1) & np.isfinite(times)
+    near = ~(np.abs(states).max(-1) > REACH)
     directed = np.abs(states[..., 2:]).max(-1) > 1e-6
     rising = (times_us[:, 0] >= 0) & (np.diff(times_us, axis=1) > 0).all(1)
     long_enough = (times_us[:, -1] >= DT_US) & (times_us[:, -1] <= LONGEST_US)
     out: list[str | None] = [None] * len(states)
-    for b in np.flatnonzero(~(finite.all(1) & directed.all(1) & rising & long_enough)):
+    for b in np.flatnonzero(~(finite.all(1) & near.all(1) & directed.all(1) & rising & long_enough)):
         if not finite[b].all():
             out[b] = f"the plan holds a value that is not finite at state {int(np.argmin(finite[b]))}"
+        elif not near[b].all():
+            out[b] = f"the plan goes further than {REACH:g} m at state {int(np.argmin(near[b]))}"
         elif not directed[b].all():
             out[b] = f"the plan has a direction of length 0 at state {int(np.argmin(directed[b]))}"
         elif not rising[b]:

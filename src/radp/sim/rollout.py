@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from radp.scenario import Scenario, Tracks
+from radp.geometry.limits import REACH, array_fault, index_fault, size_fault, states_fault
+from radp.scenario import Ego, Scenario, Tracks
 from radp.scenario.neutral_json import (
     NeutralJsonError,
     load_json,
@@ -19,6 +22,8 @@ from radp.scenario.neutral_json import (
     states_to_json,
     tracks_to_json,
 )
+from radp.scenario.scenario import times_fault
+from radp.sim.settings import AGENT_MODES
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,46 @@ class Rollout:
     share_tracks: np.ndarray | None = None  # (S, N) which of `agents` has the share, -1: nobody
     seam_shares: np.ndarray | None = None  # (S, M) share of each plan's first three steps in the exact pressures
 
+    def validate(self) -> None:
+        """Raise ValueError naming the token, the field and the bad value; of the scenario's own fields nothing."""
+        for name, fault in chain(self._faults(), self._kept_faults()):
+            if fault:
+                raise ValueError(f"drive of {self.scenario.token!r}: {name} {fault}")
+
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        """Of what was driven; an iterator, since values are looked at after types."""
+        yield "time_us", array_fault(self.time_us, np.int64, (None,))
+        samples, most = len(self.time_us), self.scenario.frames
+        yield "ego", "" if 1 <= samples <= most else f"has {samples} states, expected 1 to {most}"
+        yield "time_us", times_fault(self.time_us, self.scenario.dt)
+        yield "ego", array_fault(self.ego, np.float64, (samples, len(Ego))) or states_fault(self.ego)
+        yield from self.agents.faults(samples)
+        yield "agent_mode", "" if self.agent_mode in AGENT_MODES else f"is {self.agent_mode!r}"
+
+    def _kept_faults(self) -> Iterator[tuple[str, str]]:
+        """Of what was kept beside the drive: K rows, one of each sample that was planned from."""
+        rules = len(self.rules) or None
+        kept = {
+            "plans": (np.float32, (None, 4)),
+            "pressures": (np.float32, (rules,)),
+            "exact_pressures": (np.float32, (rules,)),
+            "rule_costs": (np.float32, (rules,)),
+            "predictions": (np.float32, (None, None, 2)),
+            "agent_shares": (np.float32, (None,)),
+            "predicted_tracks": (np.int32, (None,)),
+            "share_tracks": (np.int32, (None,)),
+        }
+        for name, (dtype, shape) in kept.items():
+            array: np.ndarray | None = getattr(self, name)
+            if array is None:
+                continue
+            yield name, array_fault(array, dtype, (None, *shape))
+            yield name, f"has {len(array)} rows for {len(self.ego)} samples" if len(array) > len(self.ego) else ""
+            if name == "plans":
+                yield name, size_fault(array, REACH)
+            elif name.endswith("_tracks"):
+                yield name, index_fault(array, len(self.agents), none=True)
+
 
 def logged_agents(scenario: Scenario, samples: int) -> Tracks:
     """The log's objects over the first `samples` samples of the drive."""
@@ -66,12 +111,15 @@ def rollout_from_json(data: dict[str, Any], name: str = "rollout") -> Rollout:
         time_us, ego = states_from_json(data["ego"])
     with reading(name, "seed"):
         seed = int(data.get("seed", 0))
-    if len(time_us) > scenario.frames or not np.isfinite(ego).all():
-        raise NeutralJsonError(f"{name}: ego has {len(time_us)} states, expected at most {scenario.frames}, all finite")
     seen = logged_agents(scenario, len(time_us))
     mode = "reactive" if data.get("mode") == "reactive" else "nonreactive"
     planner, failure = str(data.get("planner", "unknown")), data.get("failure")
-    return Rollout(scenario, time_us, ego, seen, mode, planner, seed, failure=failure)
+    rollout = Rollout(
+        scenario, time_us, ego, seen, mode, planner, seed, failure=None if failure is None else str(failure)
+    )
+    with reading(name, "ego"):
+        rollout.validate()
+    return rollout
 
 
 def read_rollout(path: Path) -> Rollout:

@@ -86,4 +86,10 @@ class RolloutStore:
         wanted, stored = scenario.token, self._files.read(scenario.token)
         if stored.token != wanted:
             raise StoreError(f"{self.path_of(wanted)} holds a drive of scenario {stored.token!r}, expected {wanted!r}")
-        return stored.rollout(scenario)
+        try:
+            rollout = stored.rollout(scenario)
+            rollout.validate()
+        except (ValueError, TypeError, IndexError) as error:
+            file = self.path_of(wanted)
+            raise StoreError(f"{file} cannot be used ({error}); delete it to drive the scenario again") from None
+        return rollout

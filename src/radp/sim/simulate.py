@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from radp.geometry.limits import states_fault
 from radp.scenario import Scenario
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import PlanError, Trajectories, states_on_grid, trajectories_from_plan
@@ -176,8 +177,11 @@ class _Batch:
         whole = len(going) == len(answer.rows)
         rows = answer.rows if whole else answer.rows[going]
         reached = self.world.steer(rows, answer.trajectories if whole else answer.trajectories.select(going))
-        for b in rows[~np.isfinite(reached).all(-1)]:
-            self._fail(int(b), "the plan leads the ego to a state that is not finite")
+        if states_fault(reached):
+            for b, state in zip(rows, reached):
+                if fault := states_fault(state):
+                    self.world.halt(int(b))
+                    self._fail(int(b), f"the plan leads the ego to a state that {fault}")
 
     def _rollout(self, b: int) -> Rollout:
         record, options = self.records[b], self.options

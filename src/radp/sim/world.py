@@ -102,6 +102,11 @@ class World:
         self.ego[rows, now + 1], self.ego_valid[rows, now + 1] = reached, True
         return reached
 
+    def halt(self, b: int) -> None:
+        """Leave the ego of a world where it is: what it was steered to is no state."""
+        now = PAST + self.step
+        self.ego[b, now + 1] = self.ego[b, now]
+
     def tick(self) -> None:
         """Move the agents of all worlds to the next sample, which becomes the present."""
         now = PAST + self.step

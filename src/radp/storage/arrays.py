@@ -39,7 +39,7 @@ def map_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:
         entries = json.loads(memory[8:head])
         note = json.loads(entries.pop("__metadata__", {}).get(NOTE, "null"))
         return {name: _array(memory, head, entry) for name, entry in entries.items()}, note
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StoreError(f"{path}: not a readable array file ({error})") from None
 
 
@@ -48,4 +48,6 @@ def _array(memory: mmap.mmap, head: int, entry: dict[str, Any]) -> np.ndarray:
     if not 0 <= first <= last <= len(memory) - head:
         raise ValueError("it ends too early")
     flat = np.frombuffer(memory, dtype, (last - first) // dtype.itemsize, head + first)
+    if flat.dtype == np.bool_ and flat.size and flat.view(np.uint8).max() > 1:
+        raise ValueError("a truth value is neither 0 nor 1")  # compiled code takes such a value for both
     return flat.reshape(entry["shape"])

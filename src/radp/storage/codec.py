@@ -30,7 +30,7 @@ LEVEL, TRIAL_LEVEL = 15, 1  # of zstd: 19 takes four times as long for 1% less
 DTYPES = tuple(map(np.dtype, ("?", "<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")))
 MOST_COLUMNS = 64  # an array with a longer last axis is one column
 MOST_DIFFERENCES = 3
-MOST_BYTES = 2**34  # of an array
+MOST_BYTES = 2**30  # of an array, also before its planes are joined: zeros take no place in a file, but in memory
 NO_GRID = 255  # the integers are the values (or their bits)
 BY_MULTIPLYING = 128  # added to d where values are k * 1e-d instead of k / 1e+d
 GRIDS = tuple(d + form for d in range(10) for form in (0, BY_MULTIPLYING))
@@ -67,7 +67,7 @@ def decode_array(blob: bytes | memoryview) -> np.ndarray:
         return _decode_array(memoryview(blob))
     except CodecError:
         raise
-    except (struct.error, ValueError, IndexError, OSError, MemoryError, pa.ArrowException) as error:
+    except (struct.error, ValueError, IndexError, OSError, OverflowError, MemoryError, pa.ArrowException) as error:
         raise CodecError(f"not an encoded array ({error})") from None
 
 
@@ -82,9 +82,12 @@ def decode_strings(blob: bytes | memoryview) -> tuple[str, ...]:
     try:
         version, size = struct.unpack_from("<BI", blob)
         _expect_version(version)
-        return tuple(json.loads(_decompress(memoryview(blob)[5:], size)))
-    except (struct.error, ValueError, OSError, TypeError, pa.ArrowException) as error:
+        strings = json.loads(_decompress(memoryview(blob)[5:], size))
+    except (struct.error, ValueError, OSError, TypeError, RecursionError, pa.ArrowException) as error:
         raise CodecError(f"not an encoded list of strings ({error})") from None
+    if not isinstance(strings, list) or not all(type(text) is str for text in strings):
+        raise CodecError("not an encoded list of strings (it holds something else)")
+    return tuple(strings)
 
 
 @dataclass(frozen=True)
@@ -299,4 +302,6 @@ def _compress(data: bytes, level: int) -> bytes:
 
 
 def _decompress(data: memoryview, size: int) -> bytes:
+    if size > MOST_BYTES:
+        raise CodecError(f"{len(data)} bytes are said to hold {size}, expected at most {MOST_BYTES}")
     return _zstd(LEVEL).decompress(data, size, asbytes=True) if size else b""

@@ -31,8 +31,17 @@ def to_bytes(record: Any, level: int = LEVEL) -> bytes:
 
 
 def from_bytes(kind: type[Record], data: bytes | memoryview) -> Record:
-    """The inverse of `to_bytes`; CodecError if the bytes are damaged or of another record."""
-    return decode_fields(kind, unpack_blobs(data))
+    """The inverse of `to_bytes`; CodecError if the bytes are damaged or of another record.
+
+    A record that has `validate()` is checked, for right checksums say nothing about the values.
+    """
+    record = decode_fields(kind, unpack_blobs(data))
+    if hasattr(record, "validate"):
+        try:
+            record.validate()
+        except ValueError as error:
+            raise CodecError(str(error)) from None
+    return record
 
 
 def encode_fields(record: Any, level: int = LEVEL) -> dict[str, bytes]:
@@ -47,14 +56,14 @@ def decode_fields(kind: type[Record], blobs: Blobs, prefix: str = "") -> Record:
     for field in fields(record_type):
         name, hint = prefix + field.name, hints[field.name]
         if name in blobs:
-            values[field.name] = _decode_leaf(hint, blobs[name])
+            values[field.name] = _decode_leaf(name, hint, blobs[name])
         elif is_dataclass(hint) and any(key.startswith(f"{name}.") for key in blobs):
             values[field.name] = decode_fields(hint, blobs, f"{name}.")  # type: ignore[arg-type]
         elif not _has_default(field):
             raise CodecError(f"{name} is missing")
     try:
         return kind(**(record_type.whole(values) if hasattr(kind, "whole") else values))
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, MemoryError) as error:
         raise CodecError(f"not a stored {kind.__name__} ({error})") from None
 
 
@@ -95,13 +104,21 @@ def _encode_leaf(name: str, value: Any, level: int) -> bytes:
     raise TypeError(f"{name} is a {type(value).__name__}, which has no blob")
 
 
-def _decode_leaf(hint: Any, blob: bytes | memoryview) -> Any:
+def _decode_leaf(name: str, hint: Any, blob: bytes | memoryview) -> Any:
+    """The value of a field; CodecError if it is of another type than the field."""
     if len(blob) == 0:
+        if hint in (str, np.ndarray, tuple[str, ...]):
+            raise CodecError(f"{name} is empty")
         return None
-    if hint is str:
-        return decode_strings(blob)[0]
     if hint == tuple[str, ...]:
         return decode_strings(blob)
+    if hint is str:
+        strings = decode_strings(blob)
+        if len(strings) != 1:
+            raise CodecError(f"{name} is a list of {len(strings)} strings, expected one")
+        return strings[0]
+    if hint not in (np.ndarray, np.ndarray | None):
+        raise CodecError(f"{name} is an array, expected a record")
     return decode_array(blob)
 
 
@@ -137,6 +154,8 @@ def unpack_blobs(data: bytes | memoryview) -> dict[str, memoryview]:
     table = decode_strings(view[head : head + size])
     blobs, position = {}, head + size
     for name, length in zip(table[::2], table[1::2]):
+        if not (length.isdecimal() and position + int(length) <= len(view)):
+            raise CodecError(f"the named blobs are damaged: {name!r} is said to have {length[:20]} bytes")
         blobs[name] = view[position : position + int(length)]
         position += int(length)
     return blobs

@@ -34,6 +34,8 @@ class ShardFiles:
 
     def open(self, count: int) -> list[tuple[dict[str, np.ndarray], Any]]:
         """Arrays and note of each; StoreError if one is missing or cut short."""
+        if not isinstance(count, int) or count < 0:
+            raise StoreError(f"{self.path} is damaged: its number of shards is {count!r}")
         if missing := self.missing(count):
             raise StoreError(f"{self.path} is not complete: {len(missing)} of {count} shards are missing")
         return [map_arrays(self.file(number)) for number in range(count)]
@@ -51,11 +53,26 @@ def _make(shards: ShardFiles, make: Callable[[int], tuple[Arrays, Any]], number:
     write_arrays(shards.file(number), *make(number))
 
 
+def check_alike(path: Path, parts: Sequence[Arrays], names: Sequence[str], counts: Sequence[int] | None = None) -> None:
+    """StoreError unless each part has the arrays `names`, equally long (`counts`), of the same types and row shapes."""
+    for number, part in enumerate(parts):
+        if missing := [name for name in names if name not in part]:
+            raise StoreError(f"{path}: shard {number} has no {missing[0]!r}")
+        for name in names:
+            array, like = part[name], parts[0][name]
+            rows = len(part[names[0]]) if counts is None else counts[number]
+            if array.dtype != like.dtype or array.shape != (rows, *like.shape[1:]):
+                found, wanted = f"{array.dtype}{array.shape}", f"{like.dtype}{(rows, *like.shape[1:])}"
+                raise StoreError(f"{path}: {name} of shard {number} is {found}, expected {wanted}")
+
+
 class ShardRows:
     """N rows that lie in several mapped files, by one running number; the array `counted` has a row of each."""
 
     def __init__(self, parts: Sequence[Arrays], counted: str) -> None:
         self.parts = parts
+        if any(counted not in part or part[counted].ndim == 0 for part in parts):
+            raise StoreError(f"a shard has no rows of {counted!r}")
         self.starts = np.concatenate(([0], np.cumsum([len(part[counted]) for part in parts]))).astype(np.int64)
 
     def __len__(self) -> int:

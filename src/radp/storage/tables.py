@@ -42,6 +42,8 @@ class ArrowTable:
                 raise StoreError(f"{path} does not have the columns of {self.format}")
             batch = reader.get_batch(0)
             batch.validate(full=True)
+            if any(column.null_count for column in batch.columns):
+                raise StoreError(f"{path} has rows in which something is missing")
         except FileNotFoundError:
             raise StoreError(f"{path} is missing") from None
         except (OSError, pa.ArrowException) as error:

@@ -125,7 +125,7 @@ FAULTS = {
     too_wide: "step 3: the plan's trajectory has shape (1, 80, 8), expected (1, H, 4)",
     one_world_short: "step 3: the plan's trajectory has shape (0, 80, 4), expected (1, H, 4)",
     no_plan: "step 3: the planner returned NoneType, expected a Plan",
-    out_of_this_world: "step 3: the plan leads the ego to a state that is not finite",
+    out_of_this_world: "step 3: the plan goes further than 1e+08 m at state 0",
 }
 
 

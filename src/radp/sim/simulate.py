@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -186,7 +186,7 @@ class _Batch:
     def _rollout(self, b: int) -> Rollout:
         record, options = self.records[b], self.options
         time_us, ego, agents = self.world.drive_of(b, record.samples)
-        return Rollout(
+        rollout = Rollout(
             scenario=self.world.scenarios[b],
             time_us=time_us,
             ego=ego,
@@ -199,6 +199,12 @@ class _Batch:
             failure=record.failure,
             **{name: _stack(arrays) for name, arrays in record.extras.items()},
         )
+        try:
+            rollout.validate()
+        except ValueError as error:  # nobody could read it again: what was kept beside the drive is given up
+            bare = dict.fromkeys(("plans", *record.extras))
+            return replace(rollout, failure=record.failure or f"it cannot be kept: {error}", rules=(), **bare)
+        return rollout
 
 
 def _extras(plan: Plan) -> dict[str, np.ndarray]:

@@ -123,3 +123,27 @@ def test_a_folder_of_another_size_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match=r"encoder\.pos_emb\.weight has shape \(32, 7\), expected \(64, 7\)"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(published, tmp_path, value):
+    model = randomised(SMALL)
+    name, weights = next((name, w) for name, w in model.named_parameters() if w.ndim == 2)
+    with torch.no_grad():
+        weights[0, 0] = value
+    with pytest.raises(CheckpointError, match=f"{name} holds a value that is not finite"):
+        load_model(save_model(model, tmp_path / "ours"))
+    with pytest.raises(CheckpointError, match="holds a value that is not finite"):
+        load_model(export_published(model, tmp_path / "theirs" / "model.pth"))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"), [("mean", float("nan")), ("std", float("inf")), ("std", 0.0), ("std", -1.0)]
+)
+def test_a_normaliser_that_cannot_be_used_is_refused(tmp_path, part, value):
+    folder = save_model(randomised(SMALL), tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    config["normaliser"]["state_normalizer"][part][0][0][0] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match="means must be finite, and deviations positive"):
+        load_model(folder)

@@ -68,6 +68,11 @@ def test_a_head_with_levels_is_saved_and_read(tmp_path):
     assert again.config == head.config and again.config.pieces == 2
     inputs = torch.randn(2, 24), torch.randn(2, feature_count()), torch.randn(2, 3, 24), torch.zeros(2, 3).bool()
     assert torch.equal(again(*inputs), head(*inputs))
+    with torch.no_grad():
+        again.out_bias[0] = torch.nan
+    save_head(again, tmp_path)
+    with pytest.raises(ValueError, match="out_bias holds a value that is not finite"):
+        load_head(tmp_path)
 
 
 def test_geometry_is_a_part_of_the_query_where_a_head_asks_for_it(tmp_path):

@@ -113,6 +113,10 @@ def test_adapters_sit_on_twelve_layers_and_merge_exactly(tmp_path):
     assert all(torch.equal(theirs[name], value) for name, value in merged.state_dict().items())
     with pytest.raises(ValueError, match="no layer 'decoder"):
         merge_plain(torch.nn.Linear(2, 2), tmp_path / "adapter", 2.0)
+    settings = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
+    (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps(settings | {"lora_alpha": float("nan")}))
+    with pytest.raises(ValueError, match="with these adapters, decoder.* holds a value that is not finite"):
+        load_adapters(awake(SMALL), tmp_path / "adapter")
 
 
 def test_planner_folder_with_base_adapters_and_head(tmp_path):

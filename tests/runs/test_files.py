@@ -31,11 +31,16 @@ def test_a_failure_keeps_the_old_content_and_leaves_nothing_behind(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_json_refuses_nan_and_keeps_the_old_file(tmp_path):
+def test_json_that_cannot_be_made_keeps_the_old_file(tmp_path):
     write_json_atomically(tmp_path / "a.json", {"b": 1, "a": [2.5, None]})
-    with pytest.raises(ValueError):
-        write_json_atomically(tmp_path / "a.json", {"x": float("nan")})
+    with pytest.raises(TypeError):
+        write_json_atomically(tmp_path / "a.json", {"x": {1, 2}})
     assert json.loads((tmp_path / "a.json").read_text()) == {"b": 1, "a": [2.5, None]}
+
+
+def test_json_of_any_string_is_read_back(tmp_path):
+    write_json_atomically(tmp_path / "a.json", {"half \udc80": "ü \ud800"})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"half \udc80": "ü \ud800"}
 
 
 def test_leftovers_of_killed_writers_are_removed(tmp_path):

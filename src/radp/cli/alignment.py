@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
+
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,9 @@ class EvaluateAlignment:
         begin = time.perf_counter()
         for name, tables, data in run_tables([Run.open(folder) for folder in self.runs], self.seed):
             text = "\n\n".join(table.markdown() for table in tables)
-            print(json.dumps(data, indent=1) if self.json else f"{text}\n\n{time.perf_counter() - begin:.1f} s\n")
+            print(json_text(data) if self.json else f"{text}\n\n{time.perf_counter() - begin:.1f} s\n")
             if self.out is not None:
                 self.out.mkdir(parents=True, exist_ok=True)
                 (self.out / f"{name}.md").write_text(f"{protocol()}\n\n{text}\n")
-                (self.out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
+                (self.out / f"{name}.json").write_text(json_text(data) + "\n")
         return 0

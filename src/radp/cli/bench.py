@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any, Literal
 from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
+from radp.runs.json_text import json_text
 
 BENCHES: dict[str, tuple[str, ...]] = {
     "sim": ("radp.bench.sim:bench_sim", "radp.bench.metrics:bench_metrics"),
@@ -62,7 +62,7 @@ class Bench:
         figures: dict[str, Any] = {}
         for place in BENCHES[self.what]:
             figures.update(_bench_function(place)(**options))
-        print(json.dumps(figures, indent=1) if self.json else readable(figures))
+        print(json_text(figures) if self.json else readable(figures))
         return 0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from radp.runs.json_text import json_text
 from radp.sources.settings import LogChoice
 
 
@@ -40,7 +40,7 @@ class DataConvert:
         finish = partial(choose_egos, ego=self.logs.ego)
         card = convert(load_source(self.source), self.logs, self.out, self.workers, finish)
         if self.json:
-            print(json.dumps(card, indent=1))
+            print(json_text(card))
         else:
             print(f"{self.out}: {card['scenarios']} scenarios on {card['maps']} maps from {card['logs']} logs")
             for name in ("rebuilt", "unknown"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
+
+from radp.runs.json_text import json_text
 
 if TYPE_CHECKING:
     from radp.scenario.splits import Split
@@ -33,7 +34,7 @@ class DataList:
         splits = {name: len(open_split(name)) for name in list_splits()}
         models = list_models()
         if self.json:
-            print(json.dumps({"splits": splits, "models": models}, indent=1))
+            print(json_text({"splits": splits, "models": models}))
             return 0
         for name, count in splits.items():
             print(f"split  {name}  {count} scenarios")
@@ -64,7 +65,7 @@ class DataInfo:
         facts = describe(self.scenarios)
         code = 2 if facts["problems"] and not self.allow_missing else 0
         if self.json:
-            print(json.dumps(facts, indent=1))
+            print(json_text(facts))
             return code
         print(f"{self.scenarios}: {facts['scenarios']} scenarios")
         for name in ("kinds", "sources"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -12,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from radp.runs.json_text import json_text
 from radp.version import __version__
 
 
@@ -50,7 +50,7 @@ class Doctor:
 
     def __call__(self) -> int:
         findings = examine(self.filters)
-        print(json.dumps(findings, indent=1) if self.json else readable(findings))
+        print(json_text(findings) if self.json else readable(findings))
         return 0 if all(package["version"] for package in findings["packages"].values()) else 1
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from radp.evaluation.settings import Comparison, FidelityCheck
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class EvaluatePlanners(Comparison):
         text, data = f"{table(rows, base)}\n\n{footnote(rows)}", table_json(rows, base)
         (self.out / "planners.md").write_text(text + "\n")
         write_json_atomically(self.out / "planners.json", data)
-        print(json.dumps(data, indent=1) if self.json else text)
+        print(json_text(data) if self.json else text)
         return 0
 
 
@@ -73,5 +73,5 @@ class EvaluateFidelity(FidelityCheck):
         write_json_atomically(self.out / "fidelity.json", data)
         text = fidelity_table(found)
         (self.out / "fidelity.md").write_text(text + "\n")
-        print(json.dumps(data, indent=1) if self.json else text)
+        print(json_text(data) if self.json else text)
         return 0

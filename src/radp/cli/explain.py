@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from radp.runs.errors import BadInput
+from radp.runs.json_text import json_text
 from radp.sim.settings import Agents
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Explain:
         else:
             raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
         if self.json:
-            print(json.dumps({"calibrated": scale is not None, "scenarios": [asdict(t) for t in explained]}, indent=1))
+            print(json_text({"calibrated": scale is not None, "scenarios": [asdict(t) for t in explained]}))
         else:
             print(explained_text(explained, scale is not None))
         return 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from radp.runs.json_text import json_text
 from radp.sources.settings import SumoSplit
 
 
@@ -36,7 +36,7 @@ class DataMakeSumo:
         except ImportError as error:
             raise BadInput(str(error)) from None
         if self.json:
-            print(json.dumps(asdict(card), indent=1))
+            print(json_text(asdict(card)))
             return 0
         made = f"{card.scenarios} scenarios from {len(card.networks)} networks, {card.with_hazard} with a hazard"
         print(f"{self.out}: {made}")

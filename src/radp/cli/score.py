@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
+from radp.runs.json_text import json_text
 
 if TYPE_CHECKING:
     from radp.sim.rollout import Rollout
@@ -57,7 +57,7 @@ class Score:
                     print(card_text(cards[-1]), end="\n\n")
         summary = summarise(cards, seed=seeds.pop() if len(seeds) == 1 else 0)
         if self.json:
-            print(json.dumps({"drives": cards, "summary": summary, "errors": errors}, indent=1))
+            print(json_text({"drives": cards, "summary": summary, "errors": errors}))
         elif len(cards) > 1 or self.quiet:
             print(summary_text(summary))
         return 2 if errors or not cards else 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from radp.evaluation.settings import Simulation
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Simulate(Simulation):
         if self.export_json is not None:
             export_drives(run, self.export_json)
         if self.json:
-            print(json.dumps(summary, indent=1))
+            print(json_text(summary))
         else:
             print(summary_text(summary))
             print(f"run: {self.out}")

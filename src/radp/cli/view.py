@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class View:
         films = [str(path) for path in write_films(runs, site, suffixes)]
         if self.json:
             pages = {name: str(path) for name, path in site.pages.items()}
-            print(json.dumps({"index": str(site.index), "pages": pages, "films": films}, indent=1))
+            print(json_text({"index": str(site.index), "pages": pages, "films": films}))
         else:
             print("\n".join([f"{len(site.pages)} scenarios: {site.index.resolve().as_uri()}", *films]))
         return 0

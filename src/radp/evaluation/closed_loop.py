@@ -12,7 +12,6 @@ A drive whose planner failed is finished too: it holds the reason and scores 0.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
@@ -30,6 +29,7 @@ from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
 from radp.runs.errors import BadInput, EndOfRun
 from radp.runs.folder import RUN, RunError, RunFolder
+from radp.runs.json_text import json_text
 from radp.runs.parallel import parallel_map
 from radp.runs.progress import Progress
 from radp.runs.settings import narrowed
@@ -192,7 +192,7 @@ def summarise_run(run: Run) -> dict[str, Any]:
     summary = summarise(cards, run.job.seed)
     if run.split.missing:
         summary["missing"] = run.split.missing
-    run.folder.write_bytes(CARDS, "".join(f"{json.dumps(card)}\n" for card in cards).encode())
+    run.folder.write_bytes(CARDS, "".join(f"{json_text(card, indent=None)}\n" for card in cards).encode())
     run.folder.write_json(SUMMARY, summary)
     return summary
 

@@ -5,7 +5,6 @@ The devkit is imported when `RadpPlanner` is asked for, not when this file is. d
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +18,7 @@ from radp.attribution.online import ExplainedPlanner, calibration_of
 from radp.integrations.nuplan_world import DriveMemory
 from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
+from radp.runs.json_text import json_text
 from radp.scenario import DT_US
 from radp.sim.controller import trajectories_from_plan
 from radp.sim.plan import Plan
@@ -181,7 +181,7 @@ def write_pressures(folder: Path, token: str, iteration: Any, plan: Plan) -> Non
             row[name] = {rule: _number(value) for rule, value in zip(plan.rules, values[0].tolist())}
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{token}.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+        file.write(json_text(row, indent=None) + "\n")
 
 
 def _number(value: float) -> float | None:

@@ -61,10 +61,14 @@ def load_adapters(model: DiffusionModel, folder: Path | str, merge: bool = True)
         raise FileNotFoundError(f"{folder}: {CONFIG} is missing, so this is no adapter folder")
     settings = json.loads((folder / CONFIG).read_bytes())
     if merge and is_plain(settings):
-        return merge_plain(model, folder, settings["lora_alpha"] / settings["r"])
-    peft = _peft()
-    wrapped = peft.PeftModel.from_pretrained(model, str(folder), is_trainable=False)
-    return (wrapped.merge_and_unload() if merge else model).eval()
+        made = merge_plain(model, folder, settings["lora_alpha"] / settings["r"])
+    else:
+        wrapped = _peft().PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+        made = (wrapped.merge_and_unload() if merge else model).eval()
+    for name, value in made.state_dict().items():
+        if not bool(value.isfinite().all()):
+            raise ValueError(f"{folder}: with these adapters, {name} holds a value that is not finite")
+    return made
 
 
 def is_plain(settings: dict[str, Any]) -> bool:

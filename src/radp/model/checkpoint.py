@@ -17,6 +17,7 @@ from torch import Tensor
 from radp.model.config import ModelConfig
 from radp.model.network import DiffusionModel
 from radp.runs.errors import BadInput
+from radp.runs.json_text import json_text
 from radp.scene.normaliser import Normaliser
 from radp.version import __version__
 
@@ -182,6 +183,8 @@ def check_state(state: Mapping[str, Any], wanted: Mapping[str, Tensor], source: 
             faults.append(f"{name} is a {type(value).__name__}, not a tensor")
         elif value is not None and value.shape != wanted[name].shape:
             faults.append(f"{name} has shape {tuple(value.shape)}, expected {tuple(wanted[name].shape)}")
+        elif value is not None and not bool(torch.isfinite(value).all()):
+            faults.append(f"{name} holds a value that is not finite")
     if faults:
         raise CheckpointError(f"{source}: the weights do not fit the model:\n  " + "\n  ".join(faults))
 
@@ -208,5 +211,5 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:
     part = path.with_name(f"{path.name}.part")
-    part.write_text(json.dumps(values, indent=1) + "\n")
+    part.write_text(json_text(values) + "\n")
     os.replace(part, path)

@@ -16,6 +16,7 @@ from radp.model.features import feature_count, plan_features
 from radp.model.geometry import geometry_count, plan_geometry
 from radp.model.layers import Attention, hiding_bias
 from radp.model.sampler import PlanSample
+from radp.runs.json_text import json_text
 from radp.scene.scene import EgoColumn, Scene
 
 HIDDEN = 256
@@ -161,7 +162,7 @@ def save_head(head: AttributionHead, folder: Path | str, about: dict[str, Any] |
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: value.detach().contiguous() for name, value in head.state_dict().items()}, folder / WEIGHTS)
-    (folder / CONFIG).write_text(json.dumps({"head": head.config.to_json(), "about": about or {}}, indent=1) + "\n")
+    (folder / CONFIG).write_text(json_text({"head": head.config.to_json(), "about": about or {}}) + "\n")
 
 
 def load_head(folder: Path | str) -> AttributionHead:
@@ -170,6 +171,9 @@ def load_head(folder: Path | str) -> AttributionHead:
     try:
         head = AttributionHead(HeadConfig.from_json(json.loads((folder / CONFIG).read_text())["head"]))
         head.load_state_dict(load_file(folder / WEIGHTS))
+        broken = next((name for name, value in head.state_dict().items() if not bool(value.isfinite().all())), None)
+        if broken is not None:
+            raise ValueError(f"{broken} holds a value that is not finite")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ValueError(f"{folder}: no readable attribution head ({error})") from None
     return head.eval()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from radp.planners import UnknownPlanner, load_planner
 from radp.report.viewer import Site, write_site
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunError, RunFolder
+from radp.runs.json_text import json_text
 from radp.runs.parallel import parallel_map
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scenario.splits import open_split
@@ -126,11 +126,10 @@ def demo_table(demo: DemoResult) -> str:
 
 
 def demo_json(demo: DemoResult) -> str:
-    return json.dumps(
+    return json_text(
         {
             "index": str(demo.site.index),
             "pages": {token: str(path) for token, path in demo.site.pages.items()},
             "planners": {run.job.planner: summary for run, summary in zip(demo.runs, demo.summaries)},
-        },
-        indent=1,
+        }
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from radp.runs.errors import LostWrite
+from radp.runs.json_text import json_text
 
 TEMPORARY_PREFIX = ".tmp-"
 LONGEST_STEM = 242  # bytes of a file name before its suffix; file systems allow 255 in all
@@ -44,8 +44,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_json_atomically(path: Path, data: Any) -> None:
-    """Readable JSON, keys in the given order; NaN and infinity are refused because JSON has neither."""
-    write_atomically(path, (json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode())
+    """Readable JSON as of `json_text`; a half of a surrogate pair, which has no UTF-8, is written as its escape."""
+    write_atomically(path, f"{json_text(data, ensure_ascii=False)}\n".encode("utf-8", "backslashreplace"))
 
 
 def make_folder(path: Path) -> Path:

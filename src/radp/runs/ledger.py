@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from radp.runs.errors import LostWrite
+from radp.runs.json_text import json_text
 
 
 class JsonLines:
@@ -31,7 +32,7 @@ class JsonLines:
         return rows
 
     def append(self, **row: Any) -> None:
-        line = (json.dumps(row) + "\n").encode()
+        line = (json_text(row, indent=None) + "\n").encode()
         try:
             with open(self.path, "ab+") as file:
                 if file.tell():

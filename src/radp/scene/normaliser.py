@@ -80,7 +80,7 @@ class Normaliser:
     def from_normalization_json(layout: Mapping[str, Any], neighbours: int) -> Normaliser:
         """From the published `normalization.json`; "ego" and "neighbor" become rows of the state normaliser."""
         rows = [layout["ego"]] + [layout["neighbor"]] * neighbours
-        state = StateNormaliser(*(_tensor([[row[moment]] for row in rows]) for moment in ("mean", "std")))
+        state = StateNormaliser(*(torch.tensor([[row[moment]] for row in rows]) for moment in ("mean", "std")))
         return Normaliser(state, _observation({k: v for k, v in layout.items() if k not in STATE_KEYS}))
 
     def to_normalization_json(self) -> dict[str, Any]:
@@ -101,8 +101,7 @@ class Normaliser:
             raise ValueError(f"no normaliser in the settings: {', '.join(missing)} missing")
         state = args["state_normalizer"]
         return Normaliser(
-            StateNormaliser(_tensor(state["mean"]), _tensor(state["std"])),
-            _observation(args["observation_normalizer"]),
+            StateNormaliser(*_moments("state_normalizer", state)), _observation(args["observation_normalizer"])
         )
 
     def to_args(self) -> dict[str, Any]:
@@ -116,12 +115,16 @@ class Normaliser:
         }
 
 
-def _tensor(values: Any) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32)
+def _moments(name: str, entry: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation; ValueError if they cannot be used."""
+    mean, std = (torch.tensor(entry[part], dtype=torch.float32) for part in ("mean", "std"))
+    if not bool(mean.isfinite().all() and std.isfinite().all() and (std > 0).all()):
+        raise ValueError(f"{name}: means must be finite, and deviations positive")
+    return mean, std
 
 
 def _observation(layout: Mapping[str, Any]) -> ObservationNormaliser:
-    return ObservationNormaliser({k: (_tensor(v["mean"]), _tensor(v["std"])) for k, v in layout.items()})
+    return ObservationNormaliser({name: _moments(name, entry) for name, entry in layout.items()})
 
 
 STATE_KEYS = ("ego", "neighbor")

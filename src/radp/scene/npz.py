@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from radp.runs.json_text import json_text
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS, TRAILING_SHAPES, Scene
 
 
@@ -69,7 +70,7 @@ def read_index(path: str | Path) -> list[str]:
 
 
 def write_index(path: str | Path, names: Sequence[str]) -> None:
-    Path(path).write_text(json.dumps(list(names), indent=1) + "\n")
+    Path(path).write_text(json_text(list(names)) + "\n")
 
 
 class NpzFolder(torch.utils.data.Dataset[Scene]):

@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from radp.runs.errors import LostWrite
 from radp.runs.files import atomic_path
+from radp.runs.json_text import json_text
 from radp.storage.errors import StoreError
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
@@ -25,7 +26,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], note: Any = None)
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     try:
         with atomic_path(path) as temporary:
-            save_file(whole, temporary, metadata={NOTE: json.dumps(note, sort_keys=True)})
+            save_file(whole, temporary, metadata={NOTE: json_text(note, indent=None, sort_keys=True)})
     except SafetensorError as error:
         raise LostWrite(f"{path} cannot be written ({error})") from None
 

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from radp.runs.folder import RunFolder
+from radp.runs.json_text import json_text
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -31,7 +32,7 @@ class Records:
         """One line of log.jsonl and one point per value in TensorBoard."""
         if not self.enabled:
             return
-        self.file.write(json.dumps({"step": step, "part": part, **values}) + "\n")
+        self.file.write(json_text({"step": step, "part": part, **values}, indent=None) + "\n")
         self.file.flush()
         if self.board is not None:
             for name, value in values.items():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from radp.runs.json_text import json_text
 
 MARK = re.compile(r"\{\{(\w+)\}\}")
 
@@ -33,7 +34,7 @@ def render(template: str, title: str, data: dict[str, Any], styles: Sequence[str
 
 def json_in_html(data: Any) -> str:
     """JSON that cannot end the script element it stands in."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)  # ASCII only: no line separators either
+    text = json_text(data, indent=None, separators=(",", ":"))  # ASCII only: no line separators either
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

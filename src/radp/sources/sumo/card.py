@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from radp.runs.json_text import json_text
 from radp.scenario import Ego, ObjectType, Scenario
 from radp.sources.sumo.kinds import KINDS
 
@@ -34,7 +34,7 @@ class Card:
 
     def write(self, folder: Path) -> None:
         """Beside the store."""
-        (folder / FILE).write_text(json.dumps(asdict(self), indent=1) + "\n")
+        (folder / FILE).write_text(json_text(asdict(self)) + "\n")
 
 
 @dataclass

@@ -139,3 +139,35 @@ def test_planning_works_in_inference_mode(model):
     with torch.inference_mode():
         sample = sample_plans(model, scene, guidance=CollisionGuidance.of_scene(scene))
     assert torch.isfinite(sample.trajectories).all()
+
+
+def solved_by_hand(answers: list[float], times: torch.Tensor, start: float, orders: list[int]) -> float:
+    """The state that the last call sees, if call i answers answers[i]: DPM-Solver++ of the given order in each step."""
+    lam, a, s = (values.tolist() for values in (half_log_snr(times), alpha(times), sigma(times)))
+    x = start
+    for i, order in enumerate(orders):
+        h, clean = lam[i + 1] - lam[i], answers[i]
+        if order == 2:
+            ratio = (lam[i] - lam[i - 1]) / h
+            clean = (1 + 1 / (2 * ratio)) * answers[i] - answers[i - 1] / (2 * ratio)
+        x = s[i + 1] / s[i] * x - a[i + 1] * (math.exp(-h) - 1) * clean
+    return x
+
+
+@pytest.mark.parametrize("steps", [2, 5, 9, 10, 12])
+def test_the_first_step_is_first_order_and_the_last_one_too_where_steps_are_few(steps):
+    times = denoising_times(steps).double()
+    answers = [math.sin(3.0 * i) for i in range(steps + 1)]
+    seen = []
+
+    def denoise(x, call):
+        seen.append(x[0, 0, 1, 0].item())
+        return torch.full_like(x, answers[call])
+
+    x = torch.full((1, 1, 2, 4), 0.8, dtype=torch.float64)
+    end = solve(denoise, x, x[:, :, 0], times)
+    orders = [1] + [2] * (steps - 1)
+    if steps < 10:
+        orders[-1] = 1
+    assert seen[-1] == pytest.approx(solved_by_hand(answers, times, 0.8, orders), abs=1e-9)
+    assert end[0, 0, 1, 0].item() == answers[-1] and torch.equal(end[:, :, 0], x[:, :, 0])

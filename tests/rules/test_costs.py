@@ -10,7 +10,7 @@ import shapely.affinity
 import torch
 
 from radp.rules import RuleContext, default_rules, rule_costs, rule_gradients
-from radp.rules.collision import Collision
+from radp.rules.collision import Collision, Pairs
 from radp.rules.goal import Goal
 from radp.rules.penalty import penalty
 from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
@@ -257,3 +257,25 @@ def test_expert_end_is_the_target_in_training():
     context = RuleContext.from_scene(replace(given, ego_agent_future=future), logged=True)
     assert float(context.target) == pytest.approx(float(future[0, 49, 0]))
     assert Goal().violated(straight_plan(speed=1.0), context)
+
+
+def test_weights_are_the_softmax_of_gate_times_missing_share():
+    """Two scenes, five pairs with gates of their own: the weights against the formula, pair by pair."""
+    scenes = [0, 0, 0, 1, 1]
+    separation = torch.tensor([0.1, 0.9, 2.0, 0.3, 30.0], dtype=torch.float64)
+    closing = torch.tensor([0.0, 1.0, 6.0, 0.5, 0.0], dtype=torch.float64)
+    safe = 0.5 + 0.8 * closing + closing**2 / 8
+    where = torch.tensor(scenes), torch.tensor([3, 3, 9, 0, 1]), torch.tensor([0, 1, 2, 0, 1])
+    miss = torch.tensor([0.0, 0.4, -1.0, 0.2, 0.0], dtype=torch.float64)
+    rule = Collision()
+    pairs = Pairs(*where, separation, closing, safe - separation, miss, scenes=2)
+    gates = rule.gate(pairs).tolist()
+    assert gates[4] == 0 and len({round(gate, 3) for gate in gates}) == 5
+    shares = [max(0.0, min(1.0, float((s - d) / max(s, 0.5)))) for s, d in zip(safe, separation)]
+    for scene_number in (0, 1):
+        mine = [i for i in range(5) if scenes[i] == scene_number and gates[i] > 0]
+        powers = {i: math.exp(8.0 * gates[i] * shares[i]) for i in mine}
+        for i in mine:
+            wanted = gates[i] * powers[i] / sum(powers.values())
+            assert rule.weights(pairs)[i].item() == pytest.approx(wanted, rel=1e-12)
+    assert rule.weights(pairs)[4] == 0

@@ -8,6 +8,7 @@ import torch
 
 from radp.geometry.frames import heading_vector
 from radp.model.config import ModelConfig
+from radp.model.loss import diffusion_loss
 from radp.model.network import build_model
 from radp.rules import RuleContext, rule_costs
 from radp.training.align import AlignTask, trained_in_words
@@ -49,8 +50,6 @@ def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
         return torch.cat((torch.zeros_like(clean[:, :, :1]), clean[:, :, 1:]), 2)
 
     monkeypatch.setattr(task.base, "forward", perfect)
-    from radp.model.loss import diffusion_loss
-
     loss = diffusion_loss(task.base, scene, generator=torch.Generator().manual_seed(0))
     costs, counted = task._costs(loss, scene)
     future = scene.ego_agent_future
@@ -95,3 +94,20 @@ def test_compressed_costs_pull_hardest_at_small_violations():
     (pull,) = torch.autograd.grad(terms.sum(), costs)
     violation = costs.detach().sqrt()
     assert (pull[0] * 2 * violation[0] > 3 * pull[1] * 2 * violation[1]).all()  # by the violation, not by its square
+
+
+@pytest.mark.parametrize(("least", "most"), [(0.0, 1.0), (0.2, 1.0), (0.0, 0.5), (0.2, 0.5), (0.5, 0.5)])
+def test_rules_count_in_draws_between_the_two_times_both_included(task, least, most):
+    scene = task.samples.scene
+    task.config = AlignConfig(augment=0.0, min_time=least, max_time=most)
+    times = torch.tensor([0.001, 0.2, 0.35, 0.5, 0.501, 1.0])
+    loss = diffusion_loss(task.base, scene, time=times, generator=torch.Generator().manual_seed(0))
+    costs, counted = task._costs(loss, scene)
+    assert counted.tolist() == [least - 1e-6 <= float(t) <= most + 1e-6 for t in times] and len(costs) == len(times)
+
+
+def test_draws_that_do_not_count_do_not_pull(task):
+    scene, generator = task.samples.scene, torch.Generator().manual_seed(1)
+    task.config = AlignConfig(augment=0.0, max_time=0.0)
+    loss, parts = task.loss(task.model, scene, generator)
+    assert "rules" not in parts and loss.item() == pytest.approx(parts["diffusion"])

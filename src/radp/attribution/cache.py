@@ -117,7 +117,12 @@ class Cache:
         starts = range(0, samples, part)
         parts = [arrays for arrays, _ in ShardFiles(self.path, FILES).open(len(starts))]
         kinds = self.about.get("geometry", {}).get("kinds", [])
-        check_alike(self.path, parts, (*FIELDS, *(f"geometry_{kind}" for kind in kinds)), [min(part, samples - first) for first in starts])
+        check_alike(
+            self.path,
+            parts,
+            (*FIELDS, *(f"geometry_{kind}" for kind in kinds)),
+            [min(part, samples - first) for first in starts],
+        )
         self.rows = ShardRows(parts, "row")
         self.pressure = self.rows.whole("pressure")
         if self.pressure.shape != (samples, len(rules)) and samples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -202,7 +202,7 @@ class _Batch:
         try:
             rollout.validate()
         except ValueError as error:  # nobody could read it again: what was kept beside the drive is given up
-            bare = dict.fromkeys(("plans", *record.extras))
+            bare: dict[str, Any] = dict.fromkeys(("plans", *record.extras))
             return replace(rollout, failure=record.failure or f"it cannot be kept: {error}", rules=(), **bare)
         return rollout
 

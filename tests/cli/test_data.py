@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from radp.cli.main import main
+from radp.scenario import Scenario
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
 from radp.sources.synthetic import make_scenario
@@ -154,3 +155,14 @@ def test_bench_merges_figures(capsys, monkeypatch):
     assert main(["bench", "sim"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines] == [["steps_per_s"], ["1", "2"], ["ms", "3"]]
+
+
+def test_info_tells_of_wrong_content(capsys, store, monkeypatch):
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(Scenario, "validate", lambda self: None)
+        with ScenarioWriter(store) as writer:
+            wrong = small_scenario("wrong")
+            writer.add(replace(wrong, time_us=wrong.time_us * 10_000))
+    assert main(["data", "info", str(store)]) == 2
+    out = capsys.readouterr().out
+    assert "scenario 'wrong' cannot be read" in out and "time_us goes on by" in out and "missing: 1 scenarios" in out

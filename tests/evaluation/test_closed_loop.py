@@ -46,7 +46,7 @@ def drives_of(out: Path) -> dict[str, bytes]:
 
 
 def simulate(scenarios: str, out: Path, **options: object) -> Run:
-    execution = {name: options.pop(name) for name in ("batch", "workers") if name in options}
+    execution = {name: options.pop(name) for name in ("batch", "workers", "plan_timeout") if name in options}
     return run_simulation(job(scenarios, **options), out, **execution)  # type: ignore[arg-type]
 
 
@@ -173,6 +173,8 @@ def test_a_run_knows_what_its_planner_was(
         ({"batch": 0}, "batch is 0"),
         ({"workers": 0}, "workers is 0"),
         ({"limit": 0}, "limit is 0"),
+        ({"plan_timeout": 0.0}, "a plan timeout of 0.0 s cannot be kept"),
+        ({"plan_timeout": float("nan")}, "a plan timeout of nan s cannot be kept"),
         ({"agents": "angry"}, "agents is 'angry'"),
     ],
 )
@@ -250,6 +252,34 @@ def test_scenario_that_kills_its_worker_spoils_no_other(
     assert "died" in str(rollouts[1].failure)
     monkeypatch.delenv("RADP_TEST_DIES_ON")
     assert all(rollout.failure is None for rollout in simulate(scenarios, tmp_path).rollouts())
+
+
+def check_hanging(scenarios: str, out: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setenv("RADP_TEST_HANGS_ON", "synthetic_000001")
+    run = simulate(scenarios, out, workers=workers, plan_timeout=5.0)
+    rollouts = list(run.rollouts())
+    assert [rollout.failure is None for rollout in rollouts] == [True, False, True, True, True]
+    assert rollouts[1].failure == "the planner gave no answer within 5.0 s, and was stopped"
+    summary = summarise_run(run)
+    assert summary["failed"] == 1 and summary["failures"][0]["token"] == "synthetic_000001"
+
+
+def test_a_planner_that_hangs_fails_its_drive_alone(
+    scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All scenarios are one batch, so that the hanging one is found among them; resuming drives it."""
+    check_hanging(scenarios, tmp_path, monkeypatch, workers=1)
+    monkeypatch.delenv("RADP_TEST_HANGS_ON")
+    again = simulate(scenarios, tmp_path)
+    assert all(rollout.failure is None for rollout in again.rollouts())
+
+
+@pytest.mark.slow
+def test_a_planner_that_hangs_in_compiled_code_is_stopped_too(
+    scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RADP_TEST_HANGS_IN_C", "1")
+    check_hanging(scenarios, tmp_path, monkeypatch, workers=2)
 
 
 def command(scenarios: str, out: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 from collections.abc import Sequence
@@ -29,6 +30,10 @@ class WanderingPlanner:
         for b, briefing in enumerate(observation.briefings):
             if briefing.token == os.environ.get("RADP_TEST_DIES_ON"):
                 os.kill(os.getpid(), 9)
+            if briefing.token == os.environ.get("RADP_TEST_HANGS_ON") and observation.step == 2:
+                while "RADP_TEST_HANGS_IN_C" not in os.environ:
+                    pass
+                ctypes.PyDLL(None).sleep(10_000)  # with the interpreter's lock held: no thread of Python can help
             if briefing.token == os.environ.get("RADP_TEST_FAILS_ON") and observation.step == 2:
                 raise ValueError("lost")
             speed = 5.0 + np.random.default_rng(int(observation.seeds[b])).normal()

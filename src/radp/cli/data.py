@@ -88,10 +88,10 @@ def say_missing(split: Split) -> None:
 def describe(name_or_path: str) -> dict[str, Any]:
     """Counts for a split, ready for JSON."""
     from radp.scenario.splits import open_split
-    from radp.scenario.store import ScenarioStore
+    from radp.scenario.store import ScenarioStore, Selection
 
     split = open_split(name_or_path, allow_missing=True)
-    if isinstance(split, ScenarioStore):
+    if isinstance(split, ScenarioStore | Selection):
         entries = split.entries()
         return {
             "scenarios": len(split),

@@ -27,6 +27,8 @@ class EvaluatePlanners(Comparison):
     """A planner of the list to which the others are compared, paired by scenario."""
     workers: int = 1
     """Processes."""
+    plan_timeout: float | None = None
+    """Seconds within which a planner must answer, else that drive fails and the run goes on."""
     json: bool = False
     """Print JSON instead of the table."""
 
@@ -38,7 +40,7 @@ class EvaluatePlanners(Comparison):
         names, base = [Path(planner).name for planner in self.planners], self.base and Path(self.base).name
         if base is not None and base not in names:
             raise BadInput(f"base is {base!r}, expected one of the planners: {', '.join(names)}")
-        rows = compare(self, self.out, self.workers)
+        rows = compare(self, self.out, self.workers, self.plan_timeout)
         text, data = f"{table(rows, base)}\n\n{footnote(rows)}", table_json(rows, base)
         (self.out / "planners.md").write_text(text + "\n")
         write_json_atomically(self.out / "planners.json", data)
@@ -61,6 +63,8 @@ class EvaluateFidelity(FidelityCheck):
     """Folder for the runs and the tables."""
     workers: int = 1
     """Processes."""
+    plan_timeout: float | None = None
+    """Seconds within which the planner must answer, else that drive fails and the run goes on."""
     json: bool = False
     """Print JSON instead of the table."""
 
@@ -68,7 +72,7 @@ class EvaluateFidelity(FidelityCheck):
         from radp.evaluation.fidelity import fidelity_table, measure_fidelity
         from radp.runs.files import write_json_atomically
 
-        found = measure_fidelity(self, self.out, self.workers)
+        found = measure_fidelity(self, self.out, self.workers, self.plan_timeout)
         data = {"planner": self.planner, "agents": self.agents, "splits": [one.to_json() for one in found]}
         write_json_atomically(self.out / "fidelity.json", data)
         text = fidelity_table(found)

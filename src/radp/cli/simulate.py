@@ -26,6 +26,9 @@ class Simulate(Simulation):
     """Scenarios in lock step; does not change the result."""
     workers: int = 1
     """Processes; does not change the result."""
+    plan_timeout: float | None = None
+    """Seconds within which the planner must answer, else that drive fails and the run goes on; each batch is one call,
+    and the first may compile for a minute."""
     export_json: Path | None = None
     """Folder for the drives as neutral JSON."""
     json: bool = False
@@ -36,7 +39,7 @@ class Simulate(Simulation):
         from radp.evaluation.closed_loop import export_drives, run_simulation, summarise_run
         from radp.metrics.summary import summary_text
 
-        run = run_simulation(self, self.out, self.batch, self.workers)
+        run = run_simulation(self, self.out, self.batch, self.workers, self.plan_timeout)
         say_missing(run.split)
         summary = summarise_run(run)
         if self.export_json is not None:

@@ -12,6 +12,7 @@ A drive whose planner failed is finished too: it holds the reason and scores 0.
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
@@ -30,13 +31,13 @@ from radp.planners.identity import identity_of
 from radp.runs.errors import BadInput, EndOfRun
 from radp.runs.folder import RUN, RunError, RunFolder
 from radp.runs.json_text import json_text
-from radp.runs.parallel import parallel_map
+from radp.runs.parallel import Allowance, parallel_map
 from radp.runs.progress import Progress
 from radp.runs.settings import narrowed
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split
-from radp.sim.planner import Planner
+from radp.sim.planner import Planner, TimedPlanner
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import drive_batch, undriven
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 COMMAND = "simulate"
 DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
 SCORED_AT_ONCE = 64
+LONGEST_TIMEOUT = 1e6  # s
 
 
 def split_of(job: Simulation) -> Split:
@@ -145,16 +147,21 @@ class Run:
                 yield undriven(scenario, self.job.planner, self.job, reason)
 
 
-def run_simulation(simulation: Simulation, out: Path | str, batch: int = 64, workers: int = 1) -> Run:
+def run_simulation(
+    simulation: Simulation, out: Path | str, batch: int = 64, workers: int = 1, plan_timeout: float | None = None
+) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
-    What the simulation says must be as in the folder (else BadInput); batch and workers may differ.
+    What the simulation says must be as in the folder (else BadInput); batch, workers and timeout may differ.
+    A planner that gives no answer within `plan_timeout` seconds (of one call, whatever the batch) fails that drive.
     A store of which something cannot be read is refused, unless that is allowed. LostWrite if drives cannot be kept.
     """
     limit = 1 if simulation.limit is None else simulation.limit
     for name, value in (("batch", batch), ("workers", workers), ("limit", limit)):
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
+    if plan_timeout is not None and not (0 < plan_timeout < LONGEST_TIMEOUT and hasattr(signal, "setitimer")):
+        raise BadInput(f"a plan timeout of {plan_timeout} s cannot be kept here")
     job = _settled(simulation)
     tokens = split_of(job).tokens()
     if not tokens:
@@ -162,11 +169,16 @@ def run_simulation(simulation: Simulation, out: Path | str, batch: int = 64, wor
     driver = driver_of(job)
     digest = hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16]
     facts = {**planner_facts(job, driver, out), "scenario_tokens": digest}
-    folder = RunFolder.create(out, COMMAND, job, job.seed, {"batch": batch, "workers": workers}, facts)
+    folder = RunFolder.create(out, COMMAND, job, job.seed, _execution(batch, workers, plan_timeout), facts)
     run = Run(folder, job)
     run.store.clean()
-    _drive_missing(run, driver, tokens, batch, workers)
+    _drive_missing(run, driver, tokens, batch, workers, plan_timeout)
     return run
+
+
+def _execution(batch: int, workers: int, plan_timeout: float | None) -> dict[str, Any]:
+    timeout = {} if plan_timeout is None else {"plan_timeout": plan_timeout}
+    return {"batch": batch, "workers": workers, **timeout}
 
 
 def _settled(simulation: Simulation) -> Simulation:
@@ -206,11 +218,14 @@ def export_drives(run: Run, folder: Path) -> None:
             progress.advance()
 
 
-def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int) -> None:
+def _drive_missing(
+    run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int, plan_timeout: float | None
+) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
     drive = partial(_drive_here, driver, run.split, run.store, run.job)
-    if workers > 1:
-        drive = partial(_drive_in_worker, run.job, run.store.path)
+    if workers > 1 or plan_timeout is not None:
+        drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
+    stopped = f"the planner gave no answer within {plan_timeout} s, and was stopped"
     for alone in (False, True):
         missing = [i for i, token in enumerate(tokens) if token not in run.store]
         size = 1 if alone else min(batch, -(-len(missing) // workers)) or 1
@@ -223,6 +238,7 @@ def _drive_missing(run: Run, driver: Planner, tokens: Sequence[str], batch: int,
                 name=lambda piece: tokens[piece[0]],
                 ledger=run.folder.ledger if alone else None,
                 label="scenarios tried alone" if alone else f"batches of {size} scenarios",
+                allowance=None if plan_timeout is None else Allowance(stopped=stopped),
             )
 
 
@@ -236,8 +252,10 @@ def _drive_here(driver: Planner, split: Split, store: RolloutStore, job: Simulat
         store.write(rollout)
 
 
-def _drive_in_worker(job: Simulation, drives: Path, piece: tuple[int, ...]) -> None:
+def _drive_in_worker(job: Simulation, drives: Path, plan_timeout: float | None, piece: tuple[int, ...]) -> None:
     driver, split = _equipment(job)
+    if plan_timeout is not None:
+        driver = TimedPlanner(driver, plan_timeout)
     _drive_here(driver, split, RolloutStore(drives), job, piece)
 
 

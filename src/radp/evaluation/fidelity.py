@@ -110,7 +110,9 @@ def fidelity(frames: PressureFrames, split: str = "", seed: int = 0, resamples: 
     )
 
 
-def measure_fidelity(check: FidelityCheck, out: Path, workers: int = 1) -> list[Fidelity]:
+def measure_fidelity(
+    check: FidelityCheck, out: Path, workers: int = 1, plan_timeout: float | None = None
+) -> list[Fidelity]:
     """Drive the splits with the teacher beside the planner (what is there already is kept) and compare the two."""
     found = []
     for split in check.splits:
@@ -119,7 +121,7 @@ def measure_fidelity(check: FidelityCheck, out: Path, workers: int = 1) -> list[
             planner=check.planner, scenarios=split, agents=check.agents, seed=check.seed, limit=check.limit,
             attribution="teacher",
         )  # fmt: skip
-        run = run_simulation(job, folder, workers=workers)
+        run = run_simulation(job, folder, workers=workers, plan_timeout=plan_timeout)
         found.append(fidelity(frames_of(run.rollouts()), Path(split).name, check.seed))
     return found
 

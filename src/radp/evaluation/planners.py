@@ -80,7 +80,7 @@ def over_seeds(rows: Sequence[Row]) -> Row:
     return replace(first, values=values, seeds=seeds)
 
 
-def compare(wanted: Comparison, out: Path, workers: int = 1) -> list[Row]:
+def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float | None = None) -> list[Row]:
     """Drive everything (what is there already is kept) and read the score cards.
 
     Each scenario is driven with `seeds` seeds, beginning with `seed`; once by a planner that is not random.
@@ -92,15 +92,15 @@ def compare(wanted: Comparison, out: Path, workers: int = 1) -> list[Row]:
     for split, agents, planner in product(wanted.splits, wanted.agents, wanted.planners):
         seeds = range(wanted.seed, wanted.seed + (wanted.seeds if planner in several else 1))
         job = Simulation(planner=planner, scenarios=split, agents=agents, limit=wanted.limit)
-        rows.append(over_seeds([drive(replace(job, seed=seed), out, workers) for seed in seeds]))
+        rows.append(over_seeds([drive(replace(job, seed=seed), out, workers, plan_timeout) for seed in seeds]))
     return rows
 
 
-def drive(job: Simulation, out: Path, workers: int = 1) -> Row:
+def drive(job: Simulation, out: Path, workers: int = 1, plan_timeout: float | None = None) -> Row:
     """One planner on one split with one seed. A seed has its own run folder: more seeds cost their own drives only."""
     names = Path(job.scenarios).name, job.agents, Path(job.planner).name
     folder = out / ("-".join(names) + (f"-seed{job.seed}" if job.seed else ""))
-    summarise_run(run_simulation(job, folder, workers=workers))
+    summarise_run(run_simulation(job, folder, workers=workers, plan_timeout=plan_timeout))
     return Row.read(folder, *names, job.seed)
 
 

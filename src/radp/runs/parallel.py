@@ -61,8 +61,9 @@ class Outcome(Generic[Result]):
 class Allowance:
     """What a piece may take in a process of its own; one that takes more dies, and costs only itself."""
 
-    seconds: float  # of processor time, and ten times as much on the clock; `renew` starts to count again
-    bytes: int  # of memory that the process may ask for
+    seconds: float | None = None  # of processor time, and ten times as much on the clock; `renew` counts from 0 again
+    bytes: int | None = None  # of memory that the process may ask for
+    stopped: str = "it took longer than a piece may take, and was stopped"  # what is said of one that took too long
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def _alone(function: Callable[[Piece], Result], piece: Piece, threads: int, allo
         return here.recv()
     except (EOFError, OSError):
         process.join()
-        return _Raised(_epitaph(process.exitcode), "")
+        return _Raised(_epitaph(process.exitcode, allowance or Allowance()), "")
     finally:
         here.close()
         process.kill()
@@ -239,11 +240,11 @@ def _answer(
         to.send(_Raised(f"{type(error).__name__}: {error}", ""))
 
 
-def _epitaph(code: int | None) -> str:
+def _epitaph(code: int | None, allowance: Allowance) -> str:
     """How a process ended, in words."""
     if code is not None and code < 0:
         if -code in (_signal("SIGPROF"), _signal("SIGALRM")):
-            return "it took longer than a piece may take, and was stopped"
+            return allowance.stopped
         if -code in (_signal("SIGSEGV"), _signal("SIGBUS"), _signal("SIGABRT"), _signal("SIGILL"), _signal("SIGFPE")):
             return f"the worker process crashed ({signal.Signals(-code).name})"
     return DIED
@@ -288,9 +289,9 @@ def _start_worker(threads: int, allowance: Allowance | None = None) -> None:
         threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()
 
 
-def _limit_memory(most: int) -> None:
+def _limit_memory(most: int | None) -> None:
     """Asking for more raises MemoryError; a crash leaves no core file."""
-    if resource is not None and sys.platform == "linux":
+    if most is not None and resource is not None and sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
@@ -307,6 +308,20 @@ def _rest() -> None:
     """Between pieces no time is counted."""
     if _seconds is not None and hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """If what is inside takes longer, the system ends this process, whatever it is doing: Python, a loop in C, a wait.
+
+    For processes whose end costs only their piece (`parallel_map` with an allowance), and for their main thread.
+    """
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 

@@ -65,6 +65,8 @@ def entries_of(batch: pa.RecordBatch) -> list[Entry]:
 class _Indexed(Sequence[Scenario]):
     """Scenarios with an index: a store, or some of one."""
 
+    path: Path
+    problems: list[str]  # with files and scenarios that cannot be read
     missing: int = 0  # scenarios of the store that cannot be read
     incomplete: str = ""  # what is missing, in a sentence
 
@@ -147,8 +149,8 @@ class ScenarioStore(_Indexed):
         batch, row, file = self._rows[index]
         return scenario_from_row(batch, row, self.road_map(self._entries[index].map), file)
 
-    def readable(self) -> Selection:
-        """The scenarios whose content is sound, every one of them tried; `missing` counts the others too."""
+    def readable(self) -> ScenarioStore | Selection:
+        """The store, or those of its scenarios whose content is sound, every one tried; `missing` counts the others."""
         found = []
         problems = list(self.problems)
         for i in range(len(self)):
@@ -157,11 +159,11 @@ class ScenarioStore(_Indexed):
                 found.append(i)
             except StoreError as error:
                 problems.append(str(error))
-        selection = self.select(found)
-        if len(found) < len(self):
-            selection.missing = self.missing + len(self) - len(found)
-            total = len(self) + self.missing
-            selection.incomplete = _incomplete(self.path, problems, len(found), total)
+        if len(found) == len(self):
+            return self
+        selection, total = self.select(found), len(self) + self.missing
+        selection.problems, selection.missing = problems, total - len(found)
+        selection.incomplete = _incomplete(self.path, problems, len(found), total)
         return selection
 
     def position(self, token: str) -> int:
@@ -208,12 +210,12 @@ class Selection(_Indexed):
     """Some of a store's scenarios, still lazy."""
 
     def __init__(self, store: ScenarioStore, indices: Sequence[int]) -> None:
-        self.store, self.indices = store, indices
-        self.missing, self.incomplete = store.missing, store.incomplete
+        self.store, self.indices, self.path = store, indices, store.path
+        self.problems, self.missing, self.incomplete = store.problems, store.missing, store.incomplete
 
     def _like(self, indices: Sequence[int]) -> Selection:
         chosen = Selection(self.store, indices)
-        chosen.missing, chosen.incomplete = self.missing, self.incomplete
+        chosen.problems, chosen.missing, chosen.incomplete = self.problems, self.missing, self.incomplete
         return chosen
 
     def __len__(self) -> int:

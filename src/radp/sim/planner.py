@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from radp.geometry.frames import heading_vector, points_to_frame, pose_frame, rotate_back
+from radp.runs.parallel import deadline
 from radp.scenario import Ego, Scenario
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
@@ -39,6 +40,25 @@ def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
     start = getattr(planner, "start", None)
     if start is not None:
         start(scenarios)
+
+
+class TimedPlanner:
+    """A planner that ends its process if an answer takes longer than so many seconds; see `runs.parallel.deadline`."""
+
+    def __init__(self, planner: Planner, seconds: float) -> None:
+        self.planner, self.seconds = planner, seconds
+
+    @property
+    def name(self) -> str:
+        return self.planner.name
+
+    def start(self, scenarios: Sequence[Scenario]) -> None:
+        with deadline(self.seconds):
+            start_planner(self.planner, scenarios)
+
+    def plan(self, observation: Observation) -> Plan:
+        with deadline(self.seconds):
+            return self.planner.plan(observation)
 
 
 def is_random(planner: Planner) -> bool:

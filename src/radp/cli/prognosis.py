@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
+
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ class EvaluatePrognosis:
             tables += prognosis_tables(found, where)
             data.append(prognosis_json(found))
         text = "\n\n".join(table.markdown() for table in tables)
-        print(json.dumps(data, indent=1) if self.json else text)
+        print(json_text(data) if self.json else text)
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             (self.out / "prognosis.md").write_text(text + "\n")
-            (self.out / "prognosis.json").write_text(json.dumps(data, indent=1) + "\n")
+            (self.out / "prognosis.json").write_text(json_text(data) + "\n")
         return 0

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from radp.model.checkpoint import ARGS, CONFIG, WEIGHTS, CheckpointError, check_state
 from radp.planners.zoo.kinds import KINDS
 from radp.planners.zoo.planner import ZooPlanner, make_planner
+from radp.runs.json_text import json_text
 from radp.runs.settings import as_json
 from radp.version import __version__
 
@@ -143,7 +144,7 @@ def save_folder(
     save_file(state, folder / f"{WEIGHTS}.part")
     os.replace(folder / f"{WEIGHTS}.part", folder / WEIGHTS)
     about = {"kind": kind, "model": as_json(model.config), "radp_version": __version__}  # type: ignore[arg-type]
-    text = json.dumps({**about, "training": dict(training or {})}, indent=1) + "\n"
+    text = json_text({**about, "training": dict(training or {})}) + "\n"
     (folder / f"{CONFIG}.part").write_text(text)
     os.replace(folder / f"{CONFIG}.part", folder / CONFIG)
     return folder

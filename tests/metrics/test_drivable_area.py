@@ -59,7 +59,7 @@ def test_the_worst_corner_counts_whichever_it_is(turn: int) -> None:
     """A car that stands askew beside the road: its corners are 1 to 6 m off it, and each is the farthest once."""
     heading = 0.5 + turn * np.pi / 2
     pose = np.array([[10.0, 6.0, heading]])
-    score = evaluate(drive_on(road([LANE], drivable=((-50, 200, -2, 2),)), pose))
+    score = evaluate(drive_on(patches([LANE], drivable=((-50, 200, -2, 2),)), pose))
     ahead = [(x, y) for x in (-1.127, 4.049) for y in (-HALF, HALF)]  # of the rear axle
     heights = [6.0 + (x - 1.461) * np.sin(heading) + y * np.cos(heading) for x, y in ahead]
     assert min(heights) > 2.3 and max(heights) - sorted(heights)[-2] > 0.5

@@ -34,6 +34,7 @@ from radp.cli.evaluate import EvaluateFidelity, EvaluatePlanners
 from radp.cli.explain import Explain
 from radp.cli.export import ExportJson
 from radp.cli.export_diffusion_planner import ExportDiffusionPlanner
+from radp.cli.faithfulness import EvaluateFaithfulness
 from radp.cli.gallery import DataGallery
 from radp.cli.intervention import EvaluateIntervention
 from radp.cli.keep_hardest import DataKeepHardest
@@ -86,6 +87,7 @@ VERBS: Verbs = {
         "alignment": EvaluateAlignment,
         "intervention": EvaluateIntervention,
         "prognosis": EvaluatePrognosis,
+        "faithfulness": EvaluateFaithfulness,
     },
     "reproduce": Reproduce,
     "view": View,

@@ -101,8 +101,7 @@ def guidance_direction(guidance: Guidance, space: TargetSpace) -> Callable[[Tens
     return direction
 
 
-@torch.no_grad()
-def sample_plans(
+def draw_plans(
     model: DiffusionModel,
     scene: Scene,
     *,
@@ -152,6 +151,9 @@ def sample_plans(
         encoding=encoding,
         trace=_trace(calls, record) if record is not None else None,
     )
+
+
+sample_plans = torch.no_grad()(draw_plans)  # gradients are wanted only by explanations of a plan
 
 
 def _trace(times: Tensor, record: Sequence[tuple[Tensor, Tensor]]) -> Trace:

@@ -268,8 +268,8 @@ def run_tables(runs: Sequence[Run], seed: int = 0) -> Iterator[tuple[str, list[T
 
 
 def refuse_strangers(runs: Sequence[Run]) -> None:
-    """BadInput unless the runs are of one planner and one kind of agents, each scenario and seed once."""
-    for name in ("planner", "agents"):
+    """BadInput unless the runs are of one planner, one kind of agents and one rule set, each scenario and seed once."""
+    for name in ("planner", "agents", "rule_set"):
         found = sorted({str(getattr(run.job, name)) for run in runs})
         if len(found) > 1:
             raise BadInput(f"runs of different {name} cannot be pooled: {', '.join(found)}; evaluate them one by one")

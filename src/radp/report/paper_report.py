@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from radp.evaluation.alignment import Aligned, align, cross_table
 from radp.evaluation.closed_loop import Run
 from radp.evaluation.drives import PRESSURES, Drives, pooled, read_drives
 from radp.evaluation.endpoints import READINGS
+from radp.evaluation.faithfulness import measure_faithfulness
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
 from radp.evaluation.intervention import NUDGE_SIZE, Intervention, intervene
 from radp.evaluation.prognosis import Prognosis, prognosis
 from radp.report.alignment_tables import alignment_table, control_table, cross_as_table, endpoint_table, rival_table
 from radp.report.document import Picture, Section, write_report
+from radp.report.faithfulness_table import faithfulness_table
 from radp.report.figures import Pair, draw_figures
 from radp.report.intervention_table import intervention_table
 from radp.report.prognosis_tables import prognosis_tables
@@ -34,6 +37,7 @@ from radp.report.table import Table
 from radp.runs.parallel import parallel_map
 from radp.version import __version__
 
+MOMENTS = 32  # at which explanations are compared
 TITLE = "Rule-aligned diffusion planning: the paper's tables on our benchmark"
 
 
@@ -48,6 +52,7 @@ class PaperReport:
         self.fidelities: dict[str, Fidelity] = {}
         self.interventions: list[Intervention] = []
         self.prognoses: list[Prognosis] = []
+        self.faithfulness: list[Table] = []
         self.latency: dict[str, object] = {}
         self.pictures: list[Picture] = []
 
@@ -57,6 +62,7 @@ class PaperReport:
             "drives": lambda: run_drives(self.work),
             "fidelity and alignment": self.align,
             "prognosis": self.foretell,
+            "faithfulness": self.explain,
             "latency": self.measure_latency,
             "intervention": self.intervene,
             "figures": self.draw,
@@ -82,6 +88,19 @@ class PaperReport:
         together = pooled(list(self.drives.values()))
         found = [source for source in PRESSURES if source in together.scores]
         self.prognoses = [prognosis(together, source, seed=self.setup.seed) for source in found]
+
+    def explain(self) -> None:
+        """Pressure against other families of explanation, on the first split; the table is kept."""
+        run = self.work.runs[Path(self.setup.splits[0]).name, "reactive", self.ours]
+        moments = min(self.setup.scenarios or MOMENTS, MOMENTS)
+
+        def measure() -> dict[str, object]:
+            found = measure_faithfulness(run, moments, seed=self.setup.seed)
+            return asdict(faithfulness_table(found, f"{self.ours} on {Path(self.setup.splits[0]).name}"))
+
+        kept = self.work.result("faithfulness", measure)
+        rows = tuple(tuple(row) for row in kept["rows"])
+        self.faithfulness = [Table(kept["title"], tuple(kept["header"]), rows, (self.scope, *kept["notes"]))]
 
     def measure_latency(self) -> None:
         from radp.bench.attribution import bench_attribution
@@ -133,6 +152,7 @@ class PaperReport:
             Section("Attribution: fidelity and temporal risk alignment", tables=tuple(alignment)),
             Section("Controls", tables=tuple(self.controls())),
             Section("Prognosis", self.absent("prognosis", self.prognoses), self.prognosis_tables()),
+            Section("Faithfulness", self.absent("faithfulness", self.faithfulness), tuple(self.faithfulness)),
             Section("Efficiency", self.absent("latency", self.latency), self.latency_tables()),
             Section("Figures", (scope,), pictures=tuple(self.pictures)),
             Section("Ablation", tables=(ablation_table(ablated, ablation, ours, hard),)),

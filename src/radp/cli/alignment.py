@@ -22,9 +22,9 @@ class EvaluateAlignment:
     splits or with other seeds, are also pooled. The runs must keep pressures.
 
     Example:
-        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --out runs/val
         radp evaluate alignment runs/val --out runs/alignment
         radp evaluate alignment runs/val runs/random runs/hard runs/val-seed1 --out runs/alignment
+        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --out runs/val
     """
 
     runs: Positional[tuple[Path, ...]]

@@ -20,8 +20,8 @@ class EvaluateFaithfulness:
     insertion curves, infidelity, sanity checks, and processor time. Needs captum: pip install 'radp[evaluate]'.
 
     Example:
-        radp simulate --planner radp-mini --scenarios sumo14-val --keep-plans --out runs/val
         radp evaluate faithfulness runs/val --moments 64 --out runs/faithfulness
+        radp simulate --planner radp-mini --scenarios sumo14-val --keep-plans --out runs/val
     """
 
     run: Positional[Path]

@@ -19,9 +19,9 @@ class EvaluatePrognosis:
     adds to TTC and persistence on logs that the trees did not see. The runs must keep pressures.
 
     Example:
-        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --out runs/val
         radp evaluate prognosis runs/val --out runs/prognosis
         radp evaluate prognosis runs/val runs/random runs/hard --committed --out runs/prognosis
+        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --out runs/val
     """
 
     runs: Positional[tuple[Path, ...]]

@@ -10,6 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import shapely
 
+MOST_AT_ONCE = 500_000_000  # pairs of rays and segments that one question may be about
+MOST_PAIRS = 20_000_000  # whose boxes overlap; a junction of a city has 200,000
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -51,7 +54,7 @@ def ray_hits(origin: np.ndarray, direction: np.ndarray, reach: float, segments: 
     if not len(segments.start) or not len(origin):
         return empty
     rays = shapely.linestrings(np.stack((origin, origin + reach * direction), axis=1))
-    ray, segment = segments.tree.query(rays)
+    ray, segment = _candidates(rays, segments)
     along = segments.end[segment] - segments.start[segment]
     gap = segments.start[segment] - origin[ray]
     d = direction[ray]
@@ -63,6 +66,19 @@ def ray_hits(origin: np.ndarray, direction: np.ndarray, reach: float, segments: 
     ray, segment, distance = ray[meets], segment[meets], distance[meets]
     order = np.lexsort((distance, ray))
     return Hits(ray[order], segment[order], distance[order])
+
+
+def _candidates(rays: np.ndarray, segments: Segments) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs whose boxes overlap, asked for in parts, so that lines on top of each other do not fill the memory."""
+    step = max(1, MOST_AT_ONCE // len(segments.start))
+    found, total = [], 0
+    for first in range(0, len(rays), step):
+        ray, segment = segments.tree.query(rays[first : first + step])
+        found.append((ray + first, segment))
+        total += len(ray)
+        if total > MOST_PAIRS:
+            raise ValueError(f"more than {MOST_PAIRS} pairs of rays and segments lie on top of each other")
+    return np.concatenate([ray for ray, _ in found]), np.concatenate([segment for _, segment in found])
 
 
 def nearest_hit(hits: Hits, rays: int, keep: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -27,8 +27,9 @@ from radp.runs.parallel import Allowance, half_of_memory, parallel_map, renew
 from radp.scenario import Scenario
 from radp.scenario.recording import Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
-from radp.sources.limits import MOST_SECONDS
+from radp.sources.limits import MOST_NAME, MOST_SECONDS
 from radp.sources.settings import Demonstrations, LogChoice
+from radp.sources.sound import check_log
 from radp.storage.shelf import Shelf
 
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
@@ -162,9 +163,11 @@ def convert_item(source: Source, finish: Finish, item: Item) -> Converted:
             refused.append(scenario)
             continue
         try:
+            check_log(scenario)
             rows = encode_scenarios(list(finish(scenario)), maps, ZSTD_LEVEL)
         except ValueError as error:
-            refused.append(Refused(scenario.token, " ".join(str(error).split())))
+            name = scenario.token if scenario.token.isprintable() else ascii(scenario.token)
+            refused.append(Refused(name[:MOST_NAME] or item.name, " ".join(str(error).split())))
             continue
         scenarios += rows.scenarios
         maps |= rows.maps

@@ -10,9 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, MissingExtra
 from radp.sources.convert import FileItem, SourceError
-from radp.sources.limits import MIB, MOST_BYTES, MOST_STREAMS, MOST_XZ_MEMORY
+from radp.sources.limits import (
+    MIB,
+    MOST_BYTES,
+    MOST_JSON_BYTES,
+    MOST_JSON_CONTAINERS,
+    MOST_JSON_VALUES,
+    MOST_STREAMS,
+    MOST_XZ_MEMORY,
+)
 from radp.sources.settings import LogChoice
 
 GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
@@ -37,15 +45,15 @@ def find_logs(
     return [FileItem(file.relative_to(place).as_posix(), file, options.ego) for file in files]
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """The content of a file, decompressed by its magic (gzip, xz); SourceError where it is cut short or too large."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it is larger than {MOST_BYTES // MIB} MB")
+        if path.stat().st_size > most:
+            raise ValueError(f"it is larger than {most // MIB} MB")
         raw = path.read_bytes()
         if raw[: len(GZIP)] == GZIP:
-            return unpack(raw, lambda: zlib.decompressobj(wbits=31))
-        return unpack(raw, new_xz) if raw[: len(XZ)] == XZ else raw
+            return unpack(raw, lambda: zlib.decompressobj(wbits=31), most)
+        return unpack(raw, new_xz, most) if raw[: len(XZ)] == XZ else raw
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise SourceError(f"{path.name}: the file cannot be read ({error})") from None
 
@@ -80,11 +88,12 @@ def read_json(path: Path) -> dict[str, Any]:
     def refuse(word: str) -> NoReturn:
         raise ValueError(f"it holds {word}, which is no JSON number")
 
+    raw = read_bytes(path, MOST_JSON_BYTES)
+    if raw.count(b"[") + raw.count(b"{") > MOST_JSON_CONTAINERS or raw.count(b",") > MOST_JSON_VALUES:
+        raise SourceError(f"{path.name}: it holds more values than a log has")
     try:
-        data = json.loads(read_bytes(path), parse_constant=refuse)
+        data = json.loads(raw, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, SourceError):
-            raise
         raise SourceError(f"{path.name}: not readable as JSON ({error})") from None
     if not isinstance(data, dict):
         raise SourceError(f"{path.name}: expected one JSON object, found {type(data).__name__}")
@@ -96,9 +105,12 @@ def reading(name: str, field: str) -> Iterator[None]:
     """Whatever goes wrong while a field is read becomes one sentence with the names of the file and the field."""
     try:
         yield
-    except SourceError:
+    except (SourceError, MissingExtra):
         raise
+    except MemoryError:
+        raise SourceError(f"{name}: {field}: it needs more memory than there is") from None
     except KeyError as error:
-        raise SourceError(f"{name}: {field}: {error} is missing") from None
-    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, ArithmeticError) as error:
-        raise SourceError(f"{name}: {field}: {' '.join(str(error).split())}") from None
+        raise SourceError(f"{name}: {field}: {str(error)[:80]} is missing") from None
+    except Exception as error:  # a damaged file may make anything of the libraries below go wrong
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise SourceError(f"{name}: {field}: {text[:300]}") from None

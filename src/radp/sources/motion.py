@@ -6,7 +6,7 @@ import numpy as np
 
 from radp.scenario import Box
 
-MOST_COORDINATE = 1e7  # m; more is a mark for a missing value
+MISSING_BEYOND = 1e7  # m; more is a mark for a missing value
 
 
 def at_center(boxes: np.ndarray, ahead: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from radp.geometry.lines import resample
 from radp.sources.convert import SourceError
 from radp.sources.log_files import read_json, reading
-from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
+from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring, lane_length
 
 CENTER_SPACING = 1.0  # m
 
@@ -25,7 +25,7 @@ def read_road(path: Path) -> BuiltRoad:
         for lane in data["lane_segments"].values():
             one = read_lane(lane)
             if one is not None:
-                draft.lanes.append(one)
+                draft.add(one)
     with reading(name, "drivable_areas"):
         rings = [clean_ring(points(area["area_boundary"])) for area in (data.get("drivable_areas") or {}).values()]
         draft.drivable = [ring for ring in rings if ring is not None]
@@ -47,7 +47,7 @@ def read_lane(lane: dict[str, Any]) -> LaneDraft | None:
     left, right = (clean_line(points(lane[f"{side}_lane_boundary"])) for side in ("left", "right"))
     if lane.get("lane_type") == "BIKE" or left is None or right is None:
         return None
-    count = max(2, round(max(_length(left), _length(right)) / CENTER_SPACING) + 1)
+    count = max(2, round(lane_length(left, right) / CENTER_SPACING) + 1)
     left, right = resample(left, 1.0, count), resample(right, 1.0, count)
     center = clean_line((left + right) / 2)
     if center is None:
@@ -64,7 +64,3 @@ def read_lane(lane: dict[str, Any]) -> LaneDraft | None:
         right_neighbor=neighbors[1],
         connector=bool(lane.get("is_intersection")),
     )
-
-
-def _length(line: np.ndarray) -> float:
-    return float(np.hypot(*np.diff(line, axis=0).T).sum())

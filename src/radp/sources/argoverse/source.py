@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.parquet
 
 from radp.scenario import DT_US, Box, ObjectType, Tracks
@@ -21,12 +20,16 @@ from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.argoverse.categories import EGO_SIZE, EGO_TO_CENTER, FORECASTING, SENSOR
 from radp.sources.argoverse.road import read_road
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
+from radp.sources.limits import MOST_BOXES, MOST_BYTES
 from radp.sources.log_files import find_logs, reading
 from radp.sources.motion import at_center, differentiate
 from radp.sources.roads import BuiltRoad
 from radp.sources.settings import LogChoice
+from radp.sources.sound import room_for
 
 POSES = "city_SE3_egovehicle.feather"
+TEXTS = ("track_uuid", "category", "track_id", "object_type")  # columns of text; all others hold numbers
+MOST_BATCHES = 10_000
 EGO = "AV"
 
 
@@ -41,24 +44,76 @@ class Argoverse:
         return [replace(item, name=item.name.removesuffix(f"/{POSES}")) for item in found]
 
     def scenarios(self, item: FileItem) -> Iterator[Recording]:
-        yield read_sensor_log(item.path.parent) if item.path.name == POSES else read_forecasting(item.path)
+        with reading(item.name, "log"):
+            log = read_sensor_log(item.path.parent) if item.path.name == POSES else read_forecasting(item.path)
+        yield log
 
 
 ARGOVERSE = Argoverse()
 
 
-def read_table(reader: Callable[[Path], pa.Table], path: Path, columns: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Columns of an Arrow file; SourceError where it is broken or lacks one of them."""
+def read_table(open_file: Callable[[Path], OpenTable], path: Path, columns: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Columns of an Arrow file; SourceError where it is broken, too large or lacks one of them."""
     try:
-        table = reader(path)
-    except (OSError, pa.ArrowException) as error:
-        raise SourceError(f"{path.name}: the file cannot be read ({' '.join(str(error).split())})") from None
-    missing = [column for column in columns if column not in table.column_names]
-    if missing:
-        raise SourceError(f"{path.name}: column '{missing[0]}' is missing")
-    if not table.num_rows:
-        raise SourceError(f"{path.name}: it has no rows")
-    return {column: table[column].to_numpy() for column in columns}
+        table = open_file(path)
+        missing = [column for column in columns if column not in table.columns]
+        if missing:
+            raise SourceError(f"{path.name}: column '{missing[0]}' is missing")
+        if not 0 < table.rows <= MOST_BOXES:
+            count = "no rows" if table.rows == 0 else f"{table.rows} rows, expected at most {MOST_BOXES}"
+            raise SourceError(f"{path.name}: it has {count}")
+        if table.bytes > MOST_BYTES:
+            raise SourceError(f"{path.name}: it would fill {table.bytes} bytes, expected at most {MOST_BYTES}")
+        content = table.read(list(columns))
+        content.validate(full=True)  # lengths and offsets that point outside would crash what reads them
+        return {column: column_of(content, column) for column in columns}
+    except SourceError:
+        raise
+    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
+        raise SourceError(f"{path.name}: the file cannot be read ({' '.join(str(error).split())[:200]})") from None
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A file of which only the head was read: what it says of its columns, rows and bytes, and how to read them."""
+
+    columns: list[str]
+    rows: int
+    bytes: int
+    read: Callable[[list[str]], pa.Table]
+
+
+def open_parquet(path: Path) -> OpenTable:
+    file = pa.parquet.ParquetFile(path)
+    head = file.metadata
+    groups = [head.row_group(i) for i in range(head.num_row_groups)]
+    size = sum(group.column(k).total_uncompressed_size for group in groups for k in range(group.num_columns))
+    return OpenTable(file.schema_arrow.names, head.num_rows, size, lambda columns: file.read(columns))
+
+
+def open_feather(path: Path) -> OpenTable:
+    """Arrow's own format; its rows are in its batches, which come from the disk when they are asked for."""
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES} bytes")
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    if reader.num_record_batches > MOST_BATCHES:
+        raise ValueError(f"it has {reader.num_record_batches} batches")
+    batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    whole = pa.Table.from_batches(batches, reader.schema)
+    return OpenTable(reader.schema.names, whole.num_rows, whole.nbytes, whole.select)
+
+
+def column_of(table: pa.Table, column: str) -> np.ndarray:
+    """(N,) numbers or texts, none missing."""
+    values = table[column]
+    if column in TEXTS:
+        texts = values.cast(pa.string())
+        if texts.null_count:
+            raise ValueError(f"column '{column}' has rows without a value")
+        return np.array(texts.to_pylist(), dtype=object)
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)) or values.null_count:
+        raise ValueError(f"column '{column}' holds something else than numbers")
+    return values.to_numpy()
 
 
 def find_map(folders: tuple[Path, ...]) -> BuiltRoad:
@@ -74,13 +129,14 @@ def read_sensor_log(folder: Path) -> Recording:
     if not tables:
         raise SourceError(f"{folder.name}: annotations.feather is missing")
     pose = ("timestamp_ns", "qw", "qx", "qy", "qz", "tx_m", "ty_m")
-    poses = read_table(pa.feather.read_table, folder / POSES, pose)
-    boxes = read_table(
-        pa.feather.read_table, tables[0], (*pose, "track_uuid", "category", "length_m", "width_m", "height_m")
-    )
+    poses = read_table(open_feather, folder / POSES, pose)
+    boxes = read_table(open_feather, tables[0], (*pose, "track_uuid", "category", "length_m", "width_m", "height_m"))
     road = find_map((folder / "map", folder))
     with reading(folder.name, "annotations"):
-        stamps, frame = np.unique(boxes["timestamp_ns"], return_inverse=True)
+        for name, column in (*poses.items(), *boxes.items()):
+            if name not in TEXTS and not np.isfinite(column).all():
+                raise ValueError(f"column '{name}' holds a value that is not finite")
+        stamps, frame = np.unique(boxes["timestamp_ns"].astype(np.int64), return_inverse=True)
         ego = ego_at(stamps, poses)
         tracks = sensor_tracks(boxes, frame, ego, (stamps - stamps[0]) / 1e9)
     return _recording(folder.name, "argoverse-sensor", road, (stamps - stamps[0]) // 1000, tracks, ())
@@ -105,6 +161,7 @@ def sensor_tracks(rows: dict[str, np.ndarray], frame: np.ndarray, ego: np.ndarra
     others = rows["category"] != "EGO_VEHICLE"
     rows, frame = {name: column[others] for name, column in rows.items()}, frame[others]
     names, track = np.unique(rows["track_uuid"].astype(str), return_inverse=True)
+    room_for(len(names) + 1, len(ego))
     state, valid = np.zeros((len(names) + 1, len(ego), 5)), np.zeros((len(names) + 1, len(ego)), dtype=bool)
     heading = ego[frame, 2]
     c, s = np.cos(heading), np.sin(heading)
@@ -126,11 +183,14 @@ def sensor_tracks(rows: dict[str, np.ndarray], frame: np.ndarray, ego: np.ndarra
 def read_forecasting(path: Path) -> Recording:
     """One scenario; sizes are the usual ones of each type."""
     columns = ("track_id", "object_type", "timestep", "position_x", "position_y", "heading", "velocity_x", "velocity_y")
-    rows = read_table(pa.parquet.read_table, path, columns)
+    rows = read_table(open_parquet, path, columns)
     road = find_map((path.parent,))
     with reading(path.name, "rows"):
         names, track = np.unique(rows["track_id"].astype(str), return_inverse=True)
         frame = rows["timestep"].astype(np.int64)
+        if frame.min() < 0:
+            raise ValueError(f"a timestep is {frame.min()}, expected 0 or more")
+        room_for(len(names), int(frame.max()) + 1)
         state, valid = np.zeros((len(names), frame.max() + 1, 5)), np.zeros((len(names), frame.max() + 1), dtype=bool)
         table = np.stack([rows[column] for column in columns[3:]], axis=1).astype(np.float64)
         sound = np.isfinite(table).all(axis=1)

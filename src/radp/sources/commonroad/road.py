@@ -6,8 +6,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from radp.geometry.lines import arc_length, resample
-from radp.sources.roads import LaneDraft, RoadDraft, clean_line, clean_ring
+from radp.geometry.lines import resample
+from radp.sources.roads import LaneDraft, RoadDraft, clean_line, clean_ring, lane_length
+from radp.sources.sound import speed_limit
 
 NOT_FOR_CARS = {"crosswalk", "sidewalk", "bicycleLane"}
 CENTER_SPACING = 1.0  # m
@@ -28,13 +29,13 @@ def read_draft(root: Element, name: str) -> RoadDraft:
             if "crosswalk" in types and ring is not None:
                 draft.crosswalks.append(ring)
             continue
-        count = max(2, round(max(arc_length(left)[-1], arc_length(right)[-1]) / CENTER_SPACING) + 1)
+        count = max(2, round(lane_length(left, right) / CENTER_SPACING) + 1)
         left, right = resample(left, 1.0, count), resample(right, 1.0, count)
         center = clean_line((left + right) / 2)
         if center is None:
             continue
         known = bool(inside) or "intersection" in types
-        draft.lanes.append(
+        draft.add(
             LaneDraft(
                 id=lanelet.attrib["id"],
                 center=center,
@@ -68,13 +69,16 @@ def _limits(root: Element) -> dict[str, float]:
         for element in sign.findall("trafficSignElement"):
             value = element.findtext("additionalValue")
             if (element.findtext("trafficSignID") or "").strip() in ("274", "R2-1") and value:
-                limits[sign.attrib["id"]] = float(value)
+                known = speed_limit(float(value))
+                if known is not None:
+                    limits[sign.attrib["id"]] = known
     return limits
 
 
 def _own_limit(lanelet: Element, limits: dict[str, float]) -> float | None:
     value = lanelet.findtext("speedLimit")
-    if value and np.isfinite(float(value)) and float(value) > 0:
-        return float(value)
+    own = speed_limit(float(value)) if value else None
+    if own is not None:
+        return own
     signs = [limits[e.attrib["ref"]] for e in lanelet.findall("trafficSignRef") if e.attrib.get("ref") in limits]
     return min(signs) if signs else None

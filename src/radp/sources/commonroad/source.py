@@ -7,10 +7,14 @@ lanelets tells where the road is, and lights change by cycles that are seldom gi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
+from xml.parsers import expat
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 
@@ -18,10 +22,12 @@ from radp.scenario import DT, DT_US, Box, ObjectType, Tracks
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.commonroad.road import read_draft
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
+from radp.sources.limits import MOST_XML_BYTES, MOST_XML_DEPTH, MOST_XML_ELEMENTS
 from radp.sources.log_files import find_logs, read_bytes, reading
 from radp.sources.motion import at_rate
 from radp.sources.roads import build_road
 from radp.sources.settings import LogChoice
+from radp.sources.sound import room_for
 
 TYPES = {
     **dict.fromkeys(("car", "truck", "bus", "priorityVehicle", "taxi", "train"), ObjectType.VEHICLE),
@@ -49,22 +55,56 @@ COMMONROAD = CommonRoad()
 
 
 def parse(path: Path) -> Element:
-    """The root element; a document that defines entities of its own is refused."""
-    raw = read_bytes(path)
-    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
-        raise SourceError(f"{path.name}: it has a document type of its own, which scenarios do not need")
+    """The root element; a document with a type of its own (where entities are defined) is refused."""
+    raw = read_bytes(path, MOST_XML_BYTES)
+    if raw.count(b"<") > 2 * MOST_XML_ELEMENTS:
+        raise SourceError(f"{path.name}: it has more than {MOST_XML_ELEMENTS} elements")
     try:
+        refuse_document_type(raw)
         root = ElementTree.fromstring(raw)
-    except ElementTree.ParseError as error:
+        check_depth(root)
+    except (ElementTree.ParseError, ExpatError, ValueError, LookupError) as error:
         raise SourceError(f"{path.name}: not readable as XML ({error})") from None
     if root.tag != "commonRoad":
         raise SourceError(f"{path.name}: expected a commonRoad document, found {root.tag!r}")
     return root
 
 
+class _Begun(Exception):
+    """The root element has been met: no document type can follow."""
+
+
+def refuse_document_type(raw: bytes) -> None:
+    """ValueError if a document declares its type, in whatever encoding: the parser itself says so."""
+
+    def declared(*_: Any) -> None:
+        raise ValueError("it has a document type of its own, which scenarios do not need")
+
+    def begun(*_: Any) -> None:
+        raise _Begun
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler, parser.EntityDeclHandler, parser.StartElementHandler = declared, declared, begun
+    with suppress(_Begun):
+        parser.Parse(raw, True)
+
+
+def check_depth(root: Element) -> None:
+    level = [root]
+    for _ in range(MOST_XML_DEPTH):
+        level = [child for element in level for child in element]
+        if not level:
+            return
+    raise ValueError(f"elements are nested more than {MOST_XML_DEPTH} deep")
+
+
 def read_recording(path: Path) -> Recording:
     """The log in a file; SourceError names what is wrong with it."""
-    root, name = parse(path), path.name
+    with reading(path.name, "scenario"):
+        return _recording(parse(path), path.name)
+
+
+def _recording(root: Element, name: str) -> Recording:
     with reading(name, "timeStepSize"):
         dt = float(root.attrib["timeStepSize"])
         if not 0.005 <= dt <= 1.0:
@@ -113,6 +153,7 @@ def read_tracks(root: Element, dt: float) -> Tracks:
     in_seconds = any(abs(t - round(t)) > 1e-6 for t in times)  # before 2018b; later versions count steps
     unit = 1.0 / dt if in_seconds else 1.0
     frames = round(max(times) * unit) + 1
+    room_for(len(rows), frames)
     state, valid = np.zeros((len(rows), frames, 5)), np.zeros((len(rows), frames), dtype=bool)
     size, kinds = np.zeros((len(rows), 3)), np.zeros(len(rows), dtype=np.uint8)
     for i, obstacle in enumerate(obstacles):

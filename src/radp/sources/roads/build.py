@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import shapely
+from scipy.spatial import cKDTree
 
 from radp.geometry.lines import arc_length, resample, tangents
 from radp.geometry.ragged import Polygons, Ragged
 from radp.road.roadblocks import union_of_members
 from radp.scenario import NO_AREAS, Areas, RoadMap
+from radp.sources.limits import MOST_MEETINGS
 from radp.sources.roads.borders import SPACING, Sides, borders_of, look_aside, neighbors_by_sight, surface_of
 from radp.sources.roads.draft import LaneDraft, RoadDraft
 from radp.sources.roads.links import inverse, successors_by_ends
@@ -112,12 +114,11 @@ def _connectors(lanes: Sequence[LaneDraft], centers: Sequence[np.ndarray], rebui
     rebuilt.append("connectors")
     out = np.zeros(len(lanes), dtype=bool)
     shapes = [shapely.LineString(center) for center in centers]
-    one, other = shapely.STRtree(shapes).query(shapes, predicate="crosses")
+    one, other = _crossing(shapes)
     out[one[one != other]] = True
     for ends in ([c[0] for c in centers], [c[-1] for c in centers]):
-        gaps = shapely.STRtree(shapely.points(ends))
-        a, b = gaps.query(shapely.points(ends), predicate="dwithin", distance=SAME_POINT)
-        out[a[a != b]] = True
+        near = cKDTree(ends).query_ball_point(ends, SAME_POINT, return_length=True)
+        out[np.asarray(near) > 1] = True
     return out & (np.array([arc_length(c)[-1] for c in centers]) <= LONGEST_CONNECTOR)
 
 
@@ -184,8 +185,21 @@ def _intersections(rings: Sequence[np.ndarray], centers: Sequence[np.ndarray], c
     if not chosen:
         return NO_AREAS
     shapes = [shapely.LineString(centers[i]) for i in chosen]
-    one, _ = shapely.STRtree(shapes).query(shapes, predicate="crosses")
+    one, _ = _crossing(shapes)
     return _areas("intersection", _merged([rings[chosen[k]] for k in np.unique(one)]))
+
+
+def _crossing(lines: Sequence[shapely.LineString]) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of lines that cross each other; ValueError where nearly all of very many overlap."""
+    tree, found = shapely.STRtree(lines), []
+    step = max(1, MOST_MEETINGS // max(len(lines), 1))
+    for first in range(0, len(lines), step):
+        found.append(tree.query(lines[first : first + step], predicate="crosses"))
+        found[-1][0] += first
+        if sum(pairs.shape[1] for pairs in found) > MOST_MEETINGS:
+            raise ValueError(f"lanes cross each other more than {MOST_MEETINGS} times")
+    one, other = np.concatenate(found, axis=1)
+    return one, other
 
 
 def _drivable(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from radp.sources.limits import MOST_COORDINATE, MOST_LANE_LENGTH, MOST_LANES, MOST_LINE_POINTS, MOST_ROAD_LENGTH
+
 LEAST_LENGTH = 0.2  # m; shorter lines are points
 
 
@@ -38,14 +40,39 @@ class RoadDraft:
     crosswalks: list[np.ndarray] = field(default_factory=list)  # rings
     stops: dict[str, np.ndarray] = field(default_factory=dict)  # lane id -> (2,) where its light holds
     knows_neighbors: bool = False
+    length: float = 0.0  # m of all lanes
+
+    def add(self, lane: LaneDraft) -> None:
+        """Add a lane; ValueError where there are more, or longer ones, than in the surroundings of a log."""
+        self.length += lane_length(lane.center)
+        self.lanes.append(lane)
+        if len(self.lanes) > MOST_LANES or self.length > MOST_ROAD_LENGTH:
+            count = f"{len(self.lanes)} lanes and more of {self.length:g} m"
+            raise ValueError(f"the map has {count}, expected at most {MOST_LANES} of {MOST_ROAD_LENGTH:g} m")
+
+
+def lane_length(*lines: np.ndarray) -> float:
+    """m of the longest of some lines (P, 2) along a lane; ValueError for more than a lane has."""
+    length = max(float(np.hypot(*np.diff(line, axis=0).T).sum()) for line in lines)
+    if length > MOST_LANE_LENGTH:
+        raise ValueError(f"a lane is {length:g} m long, expected at most {MOST_LANE_LENGTH:g}")
+    return length
 
 
 def clean_line(points: ArrayLike) -> np.ndarray | None:
-    """Points (P, 2 or more) -> (Q, 2) finite and without repetitions; None if no line is left of them."""
+    """Points (P, 2 or more) -> (Q, 2) finite and without repetitions; None if no line is left of them.
+
+    ValueError for a point beyond this planet.
+    """
     line = np.asarray(points, dtype=np.float64)
     if line.ndim != 2 or line.shape[1] < 2:
         return None
+    if len(line) > MOST_LINE_POINTS:
+        raise ValueError(f"a line has {len(line)} points, expected at most {MOST_LINE_POINTS}")
     line = line[np.isfinite(line[:, :2]).all(axis=1), :2]
+    farthest = np.abs(line).max(initial=0.0)
+    if farthest > MOST_COORDINATE:
+        raise ValueError(f"a line has a point at {farthest:g} m, expected at most {MOST_COORDINATE:g}")
     if len(line) < 2:
         return None
     steps = np.hypot(*np.diff(line, axis=0).T)

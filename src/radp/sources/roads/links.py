@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from radp.geometry.lines import point_at
+from radp.sources.limits import MOST_MEETINGS
 
 JOINT = 0.6  # m between the end of a lane and the start of its successor
 MAX_KINK = np.pi / 4  # rad between the directions at a joint
@@ -31,7 +32,10 @@ def successors_by_ends(lines: Sequence[np.ndarray]) -> list[list[int]]:
     begin, end = end_directions(lines)
     starts, ends = np.array([line[0] for line in lines]), np.array([line[-1] for line in lines])
     rows = []
-    for i, near in enumerate(cKDTree(starts).query_ball_point(ends, JOINT)):
+    tree = cKDTree(starts)
+    if np.sum(tree.query_ball_point(ends, JOINT, return_length=True)) > MOST_MEETINGS:
+        raise ValueError(f"more than {MOST_MEETINGS} lanes meet each other")
+    for i, near in enumerate(tree.query_ball_point(ends, JOINT)):
         fits = [j for j in near if j != i and abs(turn(begin[j] - end[i])) < MAX_KINK]
         gaps = np.hypot(*(starts[fits] - ends[i]).T)
         rows.append([fits[k] for k in np.lexsort((fits, gaps))])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from radp.sources import sound
 from radp.sources.roads import LaneDraft, RoadDraft, clean_line, clean_ring
 
 MARGIN = 150.0  # m around all tracks within which the map is kept
@@ -36,7 +37,7 @@ def read_draft(
             connector = kind == CONNECTOR_TYPE if CONNECTOR_TYPE in types else _flag(feature) if flagged else None
             after = tuple(str(other) for other in feature.get("exit_lanes") or ()) if linked else None
             limit = None if dataset in PLACEHOLDER_LIMITS else speed_limit(feature)
-            draft.lanes.append(
+            draft.add(
                 LaneDraft(str(key), line, successors=after, connector=connector, speed_limit=limit)
             )  # fmt: skip
             if ring is not None and "polygon" in feature:
@@ -69,9 +70,9 @@ def _is_near(shape: np.ndarray, near: np.ndarray) -> bool:
 
 
 def speed_limit(feature: dict[str, Any]) -> float | None:
-    """m/s; None where it is missing or 0."""
+    """m/s; None where it is missing or 0. ValueError for what is no speed."""
     for field, unit in (("speed_limit_mph", MPH), ("speed_limit_kmh", KMH)):
         value = feature.get(field)
-        if value is not None and np.isfinite(float(value)) and float(value) > 0:
-            return float(value) * unit
+        if value is not None and float(value) != 0:
+            return sound.speed_limit(float(value) * unit)
     return None

@@ -13,11 +13,12 @@ from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, reading
-from radp.sources.motion import MOST_COORDINATE, at_center
+from radp.sources.motion import MISSING_BEYOND, at_center
 from radp.sources.roads import BuiltRoad, build_road
 from radp.sources.scenarionet.road import read_draft
 from radp.sources.scenarionet.unpickle import load_plain
 from radp.sources.settings import LogChoice
+from radp.sources.sound import room_for
 
 TYPES = {
     "VEHICLE": ObjectType.VEHICLE,
@@ -28,6 +29,7 @@ TYPES = {
 }
 LIGHT_WORDS = (("STOP", LightState.RED), ("CAUTION", LightState.YELLOW), ("GO", LightState.GREEN))
 REAR_AXLE_TO_CENTER = {"nuscenes": 1.35}  # m; sets whose ego position is the rear axle, not the centre of the box
+MOST_SECONDS = 1e12  # of a time stamp; beyond it microseconds leave 64 bits
 WAYMO_FRAMES, WAYMO_START = 91, 10
 
 
@@ -50,6 +52,11 @@ SCENARIONET = ScenarioNet()
 def read_recording(path: Path) -> Recording:
     """The log in a file; SourceError names what is wrong with it."""
     data, name = load_plain(path), path.name
+    with reading(name, "scenario"):
+        return _recording(data, name)
+
+
+def _recording(data: dict[str, Any], name: str) -> Recording:
     for field in ("tracks", "map_features"):
         if not isinstance(data.get(field), dict):
             raise SourceError(f"{name}: field '{field}' is missing")
@@ -94,7 +101,10 @@ def _near(tracks: Tracks) -> np.ndarray:
 def read_times(stamps: Any, frames: int) -> np.ndarray:
     """Seconds (T,) -> microseconds (T,); 10 Hz where they are missing or do not increase."""
     if stamps is not None and len(stamps) >= frames:
-        time_us = np.round(np.asarray(stamps[:frames], dtype=np.float64) * 1e6).astype(np.int64)
+        seconds = np.asarray(stamps[:frames], dtype=np.float64)
+        if not (np.abs(seconds) < MOST_SECONDS).all():
+            raise ValueError("a time stamp is no second of any date")
+        time_us = np.round(seconds * 1e6).astype(np.int64)
         if (np.diff(time_us) > 0).all():
             return time_us - time_us[0]
     return np.arange(frames, dtype=np.int64) * 100_000
@@ -106,13 +116,14 @@ def read_tracks(rows: dict[str, Any]) -> Tracks:
         raise ValueError("there is no track")
     ids = tuple(str(name) for name in rows)
     frames = len(next(iter(rows.values()))["state"]["position"])
+    room_for(len(ids), frames)
     state, valid = np.zeros((len(ids), frames, 5)), np.zeros((len(ids), frames), dtype=bool)
     size, kinds = np.ones((len(ids), 3)), np.zeros(len(ids), dtype=np.uint8)
     for i, row in enumerate(rows.values()):
         values = row["state"]
         position, velocity = (np.asarray(values[name], dtype=np.float64) for name in ("position", "velocity"))
         table = np.concatenate((position[:, :2], _column(values["heading"]), velocity), axis=1)
-        sound = np.isfinite(table).all(axis=1) & (np.abs(table) < MOST_COORDINATE).all(axis=1)
+        sound = np.isfinite(table).all(axis=1) & (np.abs(table) < MISSING_BEYOND).all(axis=1)
         valid[i] = np.asarray(values["valid"], dtype=bool).reshape(-1) & sound
         state[i, valid[i]] = table[valid[i]]
         kinds[i] = TYPES.get(str(row.get("type")), ObjectType.GENERIC_OBJECT)

@@ -19,12 +19,13 @@ from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, read_json, reading
 from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
 from radp.sources.settings import LogChoice
+from radp.sources.sound import room_for
 
 START = 10  # the frame that Waymo calls current
 BIKE_LANE = 3  # map_element_id
 TYPES = {"vehicle": ObjectType.VEHICLE, "pedestrian": ObjectType.PEDESTRIAN, "cyclist": ObjectType.BICYCLE}
 LIGHTS = {"stop": LightState.RED, "caution": LightState.YELLOW, "go": LightState.GREEN, "unknown": LightState.UNKNOWN}
-MOST_COORDINATE = 1e6  # m; Waymo's local frames are smaller
+MISSING_BEYOND = 1e6  # m; Waymo's local frames are smaller
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ WAYMO_JSON = WaymoJson()
 def read_recording(path: Path) -> Recording:
     """The log in a file; SourceError names what is wrong with it."""
     data, name = read_json(path), path.name
+    with reading(name, "scenario"):
+        return _recording(data, name)
+
+
+def _recording(data: dict[str, Any], name: str) -> Recording:
     for field in ("objects", "roads"):
         if not isinstance(data.get(field), list):
             raise SourceError(f"{name}: field '{field}' is missing")
@@ -79,6 +85,7 @@ def read_tracks(objects: list[dict[str, Any]]) -> Tracks:
     if not objects:
         raise ValueError("there is no object")
     frames = len(objects[0]["position"])
+    room_for(len(objects), frames)
     state, valid = np.zeros((len(objects), frames, 5)), np.zeros((len(objects), frames), dtype=bool)
     for i, one in enumerate(objects):
         position = np.array([(p["x"], p["y"]) for p in one["position"]], dtype=np.float64)
@@ -87,7 +94,7 @@ def read_tracks(objects: list[dict[str, Any]]) -> Tracks:
         rows = np.concatenate((position, heading, velocity), axis=1)
         if len(rows) != frames:
             raise ValueError(f"object {one.get('id')} has {len(rows)} frames, the first one {frames}")
-        valid[i] = np.asarray(one["valid"], dtype=bool) & (np.abs(rows) < MOST_COORDINATE).all(axis=1)
+        valid[i] = np.asarray(one["valid"], dtype=bool) & (np.abs(rows) < MISSING_BEYOND).all(axis=1)
         state[i, valid[i]] = rows[valid[i]]
     size = np.array([(one["length"], one["width"], one.get("height", 1.6)) for one in objects], dtype=np.float64)
     return Tracks(
@@ -115,7 +122,7 @@ def read_road(roads: list[dict[str, Any]], lights: dict[str, Any], name: str) ->
         if shape is None:
             continue
         if kind == "lane" and feature.get("map_element_id") != BIKE_LANE:
-            draft.lanes.append(LaneDraft(str(feature["id"]), shape))
+            draft.add(LaneDraft(str(feature["id"]), shape))
         elif kind in into:
             into[kind].append(shape)
     for lane, state in lights.items():

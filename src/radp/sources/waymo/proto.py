@@ -13,15 +13,18 @@ import numpy as np
 from radp.scenario import LightState, ObjectType, Tracks, TrafficLights
 from radp.scenario.recording import Recording, no_lights, usual_start
 from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Refused, SourceError
+from radp.sources.limits import MOST_TFRECORD_BYTES
 from radp.sources.log_files import find_logs, read_bytes, reading
 from radp.sources.roads import BuiltRoad, LaneDraft, RoadDraft, build_road, clean_line, clean_ring
 from radp.sources.settings import LogChoice
+from radp.sources.sound import room_for, speed_limit
 from radp.sources.waymo.wire import Message, double, doubles, fields, integer, integers, messages, records, single
 
 TYPES = {1: ObjectType.VEHICLE, 2: ObjectType.PEDESTRIAN, 3: ObjectType.BICYCLE}
 STOP, CAUTION, GO = (1, 4, 7), (2, 5, 8), (3, 6)  # arrow, plain, flashing
 BIKE_LANE = 3
 MPH = 0.44704
+MOST_SECONDS = 1e12  # of a time stamp; beyond it microseconds leave 64 bits
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,12 @@ class WaymoProto:
     def scenarios(self, item: FileItem) -> Iterator[Recording | Refused]:
         name = item.path.name
         with reading(name, "records"):
-            found = list(records(read_bytes(item.path)))
+            found = list(records(read_bytes(item.path, MOST_TFRECORD_BYTES)))
         for position, record in enumerate(found):
             try:
-                yield read_scenario(record, name)
+                with reading(name, f"record {position}"):
+                    log = read_scenario(record, name)
+                yield log
             except SourceError as error:
                 yield Refused(f"{item.name}#{position}", str(error))
 
@@ -55,9 +60,14 @@ def read_scenario(record: bytes, name: str) -> Recording:
             raise SourceError(f"{name}: a record is no Scenario message (tf.Example records are not read)")
         token = b"".join(v for v in scenario.get(5, ())[-1:] if isinstance(v, bytes)).decode("ascii", "strict")
         seconds = doubles(scenario, 1)
+        if not len(seconds) or not (np.abs(seconds) < MOST_SECONDS).all():
+            raise ValueError("timestamps_seconds are missing or no seconds of any date")
     with reading(name, f"scenario {token}: tracks"):
         tracks = read_tracks(messages(scenario, 2), len(seconds))
-        sdc = tracks.ids[integer(scenario, 6)]
+        index = integer(scenario, 6)
+        if not 0 <= index < len(tracks):
+            raise ValueError(f"sdc_track_index is {index}, expected 0..{len(tracks) - 1}")
+        sdc = tracks.ids[index]
     with reading(name, f"scenario {token}: map_features"):
         states = [messages(moment, 1) for moment in messages(scenario, 7)]
         road = build_road(read_draft(messages(scenario, 8), states, token))
@@ -81,6 +91,7 @@ def read_scenario(record: bytes, name: str) -> Recording:
 
 def read_tracks(rows: list[Message], frames: int) -> Tracks:
     """All tracks; sizes are medians over the valid frames."""
+    room_for(len(rows), frames)
     state, valid = np.zeros((len(rows), frames, 5)), np.zeros((len(rows), frames), dtype=bool)
     size = np.ones((len(rows), 3))
     for i, row in enumerate(rows):
@@ -108,7 +119,7 @@ def read_draft(features: list[Message], states: list[list[Message]], token: str)
                 if shape is None or (number == 3 and integer(one, 2) == BIKE_LANE):
                     continue
                 if number == 3:
-                    draft.lanes.append(_lane(str(integer(feature, 1)), shape, one))
+                    draft.add(_lane(str(integer(feature, 1)), shape, one))
                 else:
                     into = {4: draft.lines, 5: draft.edges, 8: draft.crosswalks, 10: draft.surfaces}
                     into[number].append(shape)
@@ -120,17 +131,15 @@ def read_draft(features: list[Message], states: list[list[Message]], token: str)
 
 def _lane(name: str, center: np.ndarray, lane: Message) -> LaneDraft:
     after = tuple(str(other) for other in integers(lane, 10))
-    limit = double(lane, 1)
-    return LaneDraft(
-        name, center, successors=after, connector=bool(integer(lane, 3)), speed_limit=limit * MPH if limit > 0 else None
-    )
+    limit = speed_limit(double(lane, 1) * MPH)
+    return LaneDraft(name, center, successors=after, connector=bool(integer(lane, 3)), speed_limit=limit)
 
 
 def read_lights(states: list[list[Message]], road: BuiltRoad, frames: int) -> TrafficLights:
     """Lights of lanes that the map has; moments in which a light was not seen are UNKNOWN."""
     index = road.map.lane_index
     seen = {str(integer(light, 1)): None for moment in states for light in moment}
-    lanes = [name for name in seen if name in index]
+    lanes = {name: column for column, name in enumerate(name for name in seen if name in index)}
     if not lanes:
         return no_lights(frames)
     state = np.full((frames, len(lanes)), int(LightState.UNKNOWN), dtype=np.uint8)
@@ -139,5 +148,5 @@ def read_lights(states: list[list[Message]], road: BuiltRoad, frames: int) -> Tr
             name, word = str(integer(light, 1)), integer(light, 2)
             if name in index:
                 known = ((STOP, LightState.RED), (CAUTION, LightState.YELLOW), (GO, LightState.GREEN))
-                state[frame, lanes.index(name)] = next((s for words, s in known if word in words), LightState.UNKNOWN)
+                state[frame, lanes[name]] = next((s for words, s in known if word in words), LightState.UNKNOWN)
     return TrafficLights(np.array([index[name] for name in lanes], dtype=np.int64), state)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from radp.sources.limits import MOST_RECORD_BYTES
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 Message = dict[int, list[int | bytes]]  # field number -> its values in order
 
@@ -18,6 +20,8 @@ def records(data: bytes) -> Iterator[bytes]:
         if place + 12 > len(data):
             raise ValueError("the last record is cut short")
         (length,) = struct.unpack_from("<Q", data, place)
+        if length > MOST_RECORD_BYTES:
+            raise ValueError(f"a record has {length} bytes, expected at most {MOST_RECORD_BYTES}")
         end = place + 12 + length
         if end + 4 > len(data):
             raise ValueError("the last record is cut short")

@@ -42,8 +42,8 @@ LEAST_STEP_US, MOST_STEP_US = 10_000, 1_000_000  # between frames of 0.1 s; a dr
 MOST_NAME = 200  # characters of a token, a track's or a lane's id; UUIDs have 36
 
 # databases (nuPlan)
-MOST_SQL_STEPS = 2_000_000_000  # of sqlite's machine for one question: a minute; the largest logs take 30 million
-MOST_SQL_ROWS = 5_000_000  # of one answer; an hour of boxes in a scenario's 20 s would be 1 million
+MOST_SQL_STEPS = 500_000_000  # of sqlite's machine for one question: some ten seconds
+MOST_SQL_ROWS = 2_000_000  # of one answer; an hour of boxes in a scenario's 20 s would be 1 million
 MOST_SQL_VALUE = 64 * MIB  # of one text or blob; the outline of a district has 1 MB
 
 # pickles (ScenarioNet)

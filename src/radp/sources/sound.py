@@ -54,7 +54,7 @@ def check_log(log: Scenario | Recording) -> None:
     if isinstance(log, Scenario):
         _check_names("kind", (log.kind,))
         _check_names("roadblock of the route", log.route)
-        _check_ego(log.ego)
+        check_ego(log.ego)
 
 
 def _check_names(what: str, names: Iterable[str], most: int = MOST_NAME) -> None:
@@ -92,7 +92,8 @@ def _check_tracks(tracks: Tracks) -> None:
     _check_bounds("track", low, high, (MOST_COORDINATE, MOST_COORDINATE, 1e4, MOST_SPEED, MOST_SPEED))
 
 
-def _check_ego(ego: np.ndarray) -> None:
+def check_ego(ego: np.ndarray) -> None:
+    """ValueError if ego states (T, 11) are not of this planet."""
     columns = [Ego.X, Ego.Y, Ego.HEADING, Ego.VX, Ego.VY]
     low, high = ego[:, columns].min(axis=0), ego[:, columns].max(axis=0)
     _check_bounds("ego", low, high, (MOST_COORDINATE, MOST_COORDINATE, 1e4, MOST_SPEED, MOST_SPEED))

@@ -10,6 +10,7 @@ from typing import Any
 
 from radp.runs.errors import require
 from radp.sources.convert import SourceError
+from radp.sources.limits import MOST_YAML_BYTES
 
 HYDRA = ("_target_", "_convert_", "_recursive_", "_partial_", "defaults")  # keys that say nothing about scenarios
 NULLS = ("", "~", "null", "none")
@@ -50,17 +51,19 @@ def read_filter(path: Path | str) -> ScenarioFilter:
     known = {field.name for field in fields(ScenarioFilter)}
     unknown = [key for key in data if key not in known and key not in REFUSED and key not in HYDRA]
     if unknown:
-        raise SourceError(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        raise SourceError(
+            f"{path}: unknown keys {', '.join(map(str, unknown))[:200]}; known are {', '.join(sorted(known))}"
+        )
     for key, why in REFUSED.items():
         if not _is_null(data.get(key)) and str(data[key]).lower() != "false":
-            raise SourceError(f"{path}: {key} is {data[key]!r}, but {why}; set it to null")
+            raise SourceError(f"{path}: {key} is {str(data[key])[:80]!r}, but {why}; set it to null")
     values = {}
     for key in known & set(data):
         if _is_null(data[key]):
             continue
         try:
             values[key] = READERS[key](data[key])
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise SourceError(f"{path}: {key}: {error}") from None
     if data.get("log_names") is not None and "log_names" in values:
         values["log_names"] = _log_names(path, values["log_names"])
@@ -70,8 +73,19 @@ def read_filter(path: Path | str) -> ScenarioFilter:
 def _load_yaml(path: Path) -> dict[str, Any]:
     """A mapping whose scalars are all text: a token such as 4e10 must not become a number."""
     yaml = require("yaml", "nuplan")
+
+    class PlainLoader(yaml.BaseLoader):  # type: ignore[name-defined, misc]
+        """Without references to other parts, by which a few lines become billions of values."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("it refers to other parts of itself")
+            return super().compose_node(parent, index)
+
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+        if path.stat().st_size > MOST_YAML_BYTES:
+            raise yaml.YAMLError(f"it is larger than {MOST_YAML_BYTES} bytes")
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=PlainLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise SourceError(f"{path}: not a readable YAML file ({' '.join(str(error).split())})") from None
     if not isinstance(data, dict):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import shapely
 
 from radp.runs.errors import require
 from radp.sources.convert import SourceError
+from radp.sources.nuplan.database import Database
 
 NEEDED = (
     "lanes_polygons",
@@ -29,6 +30,10 @@ NEEDED = (
 )
 OPTIONAL = ("stop_polygons", "road_segments", "generic_drivable_areas", "carpark_areas", "crosswalks")
 VERSIONS = "nuplan-maps-v1.0.json"
+PLAIN_NAME = re.compile(r"(?!\.)[\w.-]{1,80}", re.ASCII)  # one folder, and none above
+EPSG = re.compile(r"(?i:epsg):(\d{4,6})", re.ASCII)  # other descriptions of a projection may name files
+ENVELOPES = (0, 32, 48, 48, 64)  # bytes of the box that a geometry begins with, by its kind
+DEGREES = "EPSG:4326"  # of layers that name no system
 DECIMALS = 6  # of a metre: beyond it there is only the noise of the projection
 
 
@@ -80,10 +85,14 @@ def key_of(value: Any) -> str | None:
 def find_map(maps: Path, name: str) -> Path:
     """The file of a city's map: MAPS/CITY/VERSION/map.gpkg, the version as MAPS/nuplan-maps-v1.0.json says."""
     city = name.removesuffix(".gpkg")
+    if not PLAIN_NAME.fullmatch(city):
+        raise SourceError(f"{city[:60]!a} is no name of a map")
     try:
         version = str(json.loads((maps / VERSIONS).read_bytes())[city]["version"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         version = "*"
+    if version != "*" and not PLAIN_NAME.fullmatch(version):
+        raise SourceError(f"{maps / VERSIONS}: {version[:60]!a} is no version of a map")
     found = sorted((maps / city).glob(f"{version}/map.gpkg"))
     if not found:
         raise SourceError(f"{maps} holds no map of {city}: expected {maps / city}/{version}/map.gpkg")
@@ -92,43 +101,81 @@ def find_map(maps: Path, name: str) -> Path:
 
 def read_layers(path: Path) -> dict[str, Layer]:
     """All layers that are used; SourceError if the file or one of the needed layers cannot be read."""
-    pyogrio, raw = require("pyogrio", "nuplan"), require("pyogrio.raw", "nuplan")
     pyproj = require("pyproj", "nuplan")
-    faults = (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pyproj.exceptions.ProjError,
-              shapely.errors.ShapelyError, ValueError, RuntimeError, IndexError)  # fmt: skip
+    faults = (pyproj.exceptions.ProjError, shapely.errors.ShapelyError, ValueError, TypeError, IndexError, MemoryError)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            there = {str(name) for name, _ in pyogrio.list_layers(path)}
-            target = _projection(raw.read(path, layer="meta"))
+        with Database(path, "map") as database:
+            there = database.tables()
+            target = _projection(database)
             absent = [name for name in NEEDED if name not in there]
             if absent:
                 raise SourceError(f"{path}: the layer {absent[0]} is missing")
-            return dict(_read_all(path, raw, pyproj, [n for n in (*NEEDED, *OPTIONAL) if n in there], target))
+            return dict(_read_all(database, pyproj, [n for n in (*NEEDED, *OPTIONAL) if n in there], target))
     except SourceError:
         raise
     except faults as error:
-        raise SourceError(f"{path}: not a readable map ({' '.join(str(error).split())})") from None
+        raise SourceError(f"{path}: not a readable map ({' '.join(str(error).split())[:200]})") from None
 
 
-def _projection(meta: tuple[Any, ...]) -> str:
-    columns = dict(zip(meta[0]["fields"], meta[3]))
-    for key, value in zip(columns["key"], columns["value"]):
+def _projection(database: Database) -> str:
+    for key, value in database.rows("SELECT key, value FROM meta"):
         if key == "projectedCoordSystem":
-            return str(value)
+            return epsg(value)
     raise ValueError("the layer meta names no projectedCoordSystem")
 
 
-def _read_all(path: Path, raw: Any, pyproj: Any, names: list[str], target: str) -> Iterator[tuple[str, Layer]]:
+def epsg(value: Any) -> str:
+    """A coordinate system by its number in the EPSG list."""
+    found = EPSG.fullmatch(str(value).strip())
+    if found is None:
+        raise ValueError(f"{str(value)[:60]!a} is no coordinate system of the EPSG list")
+    return f"EPSG:{found[1]}"
+
+
+def _read_all(database: Database, pyproj: Any, names: list[str], target: str) -> Iterator[tuple[str, Layer]]:
+    columns = {str(t).lower(): (c, s) for t, c, s in database.rows(
+        "SELECT table_name, column_name, srs_id FROM gpkg_geometry_columns")}  # fmt: skip
+    systems = {s: (o, n) for s, o, n in database.rows(
+        "SELECT srs_id, organization, organization_coordsys_id FROM gpkg_spatial_ref_sys")}  # fmt: skip
     transformers: dict[str, Any] = {}
     for name in names:
-        meta, fids, geometry, values = raw.read(path, layer=name, return_fids=True)
-        origin = str(meta["crs"] or "EPSG:4326")
+        if name not in columns:
+            raise ValueError(f"the layer {name} has no geometry")
+        geometry, system = columns[name]
+        organization, number = systems.get(system, ("NONE", 0))
+        origin = DEGREES if str(organization).upper() == "NONE" else epsg(f"{organization}:{number}")
         if origin not in transformers:
             transformers[origin] = pyproj.Transformer.from_crs(origin, target, always_xy=True)
-        shapes = shapely.force_2d(shapely.from_wkb(geometry))
-        columns = dict(zip((str(field) for field in meta["fields"]), values))
-        yield name, Layer(name, tuple(map(str, fids.tolist())), _project(shapes, transformers[origin]), columns)
+        yield name, _layer(database, name, str(geometry), transformers[origin])
+
+
+def _layer(database: Database, name: str, geometry: str, transformer: Any) -> Layer:
+    fields, rows = database.ask(f'SELECT rowid, * FROM "{name}" ORDER BY rowid')
+    if geometry not in fields:
+        raise ValueError(f"the layer {name} has no column {geometry[:60]!a}")
+    table = list(zip(*rows)) if rows else [()] * len(fields)
+    shapes = shapely.force_2d(shapely.from_wkb(np.array([well_known(blob) for blob in table[fields.index(geometry)]])))
+    columns = {field: _objects(values) for field, values in zip(fields[1:], table[1:]) if field != geometry}
+    return Layer(name, tuple(map(str, table[0])), _project(shapes, transformer), columns)
+
+
+def _objects(values: Sequence[Any]) -> np.ndarray:
+    """(R,) of whatever SQLite has: numbers, texts, None."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def well_known(blob: Any) -> bytes | None:
+    """A geometry of a GeoPackage -> its well-known bytes, which follow a head of 8 bytes and a box; None for NULL."""
+    if blob is None:
+        return None
+    if not isinstance(blob, bytes) or blob[:2] != b"GP" or len(blob) < 8:
+        raise ValueError("a geometry is none of a GeoPackage")
+    envelope = blob[3] >> 1 & 7
+    if envelope >= len(ENVELOPES) or blob[3] & 0x20:
+        raise ValueError("a geometry has an unknown head")
+    return blob[8 + ENVELOPES[envelope] :]
 
 
 def _project(shapes: np.ndarray, transformer: Any) -> np.ndarray:

@@ -6,18 +6,22 @@ Tokens are blobs of 8 bytes, shown as 16 hex digits. Times are integer microseco
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from radp.scenario import Box, Ego, LightState, ObjectType
 from radp.sources.convert import SourceError
+from radp.sources.limits import MOST_FRAMES
+from radp.sources.nuplan.database import Database
 
+TABLES = (
+    "log", "lidar", "lidar_pc", "ego_pose", "scene", "scenario_tag", "track", "category", "lidar_box",
+    "traffic_light_status",
+)  # fmt: skip
 UNTAGGED = "unknown"  # the kind of a scenario that no tag names
 LIGHTS = {name.lower(): int(LightState[name]) for name in ("GREEN", "YELLOW", "RED")}
 UNKNOWN_LIGHT = int(LightState.UNKNOWN)
@@ -59,31 +63,15 @@ class Boxes:
     type: np.ndarray  # (A,) ObjectType of each track
 
 
-class LogDb:
+class LogDb(Database):
     """A log that is open for reading; every fault becomes a SourceError of one sentence that names the file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        if not path.is_file():
-            raise SourceError(f"{path}: there is no such file")
-        try:
-            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-        except sqlite3.Error as error:
-            raise SourceError(f"{path}: not a readable log ({error})") from None
+        super().__init__(path, "log")
+        self.refuse_unless_tables(TABLES)
 
     def __enter__(self) -> LogDb:
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.close()
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        try:
-            return self._connection.execute(query, values).fetchall()
-        except (sqlite3.Error, OverflowError) as error:
-            raise SourceError(f"{self.path}: not a readable log ({error})") from None
 
     def map_name(self) -> str:
         """Name of the city's map, as the log writes it."""
@@ -113,6 +101,8 @@ class LogDb:
         found = [row for row in self.rows(query, tuple(types or ())) if row[2] in usable]
         if not all(isinstance(token, bytes) and isinstance(time_us, int) for token, time_us, _, _ in found):
             raise SourceError(f"{self.path}: lidar_pc holds a token that is no blob or a time that is no integer")
+        if not all(kind is None or isinstance(kind, str) for *_, kind in found):
+            raise SourceError(f"{self.path}: scenario_tag holds a type that is no text")
         return [Pick(token.hex(), kind or UNTAGGED, time_us, self.path, city) for token, time_us, _, kind in found]
 
     def frames(self, first_us: int, last_us: int) -> LogFrames:
@@ -124,6 +114,10 @@ class LogDb:
             "WHERE f.timestamp BETWEEN ? AND ? ORDER BY f.timestamp"
         )
         found = self.rows(query, (first_us, last_us))
+        if len(found) > MOST_FRAMES:
+            raise SourceError(f"{self.path}: {len(found)} frames lie in the time of one scenario")
+        if not all(isinstance(row[0], bytes) and isinstance(row[1], int) for row in found):
+            raise SourceError(f"{self.path}: lidar_pc holds a token that is no blob or a time that is no integer")
         values = self._floats([row[2:] for row in found], 10, "ego_pose")
         ego = np.zeros((len(found), len(Ego)))
         ego[:, [Ego.X, Ego.Y]] = values[:, :2]

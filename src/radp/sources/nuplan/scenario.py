@@ -12,6 +12,7 @@ from radp.sources.nuplan.cut import RADIUS, open_city
 from radp.sources.nuplan.layers import find_map
 from radp.sources.nuplan.log_db import Boxes, LogDb, Pick
 from radp.sources.nuplan.window import frames_with_history
+from radp.sources.sound import check_ego, room_for
 
 
 def read_scenario(log: LogDb, pick: Pick, maps: Path, radius: float = RADIUS) -> Scenario:
@@ -22,6 +23,7 @@ def read_scenario(log: LogDb, pick: Pick, maps: Path, radius: float = RADIUS) ->
     missing = np.flatnonzero(~np.isfinite(frames.ego).all(1))
     if len(missing):
         raise SourceError(f"{log.path}: frame {frames.tokens[missing[0]].hex()} has no ego pose")
+    check_ego(frames.ego)
     route, goal = log.route_and_goal(pick.token)
     road = open_city(find_map(maps, pick.map), pick.map.removesuffix(".gpkg")).around(
         frames.ego[start:, [Ego.X, Ego.Y]], route, radius
@@ -56,6 +58,7 @@ def tracks_of(boxes: Boxes, frames: int, start: int) -> Tracks:
     chosen, first = np.unique(boxes.track[order], return_index=True)
     by_appearance = np.argsort(first)
     chosen, first = chosen[by_appearance], order[first[by_appearance]]
+    room_for(len(chosen), frames)
     place = np.zeros(len(boxes.tracks), dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
     state = np.zeros((len(chosen), frames, boxes.state.shape[1]))

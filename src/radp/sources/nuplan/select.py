@@ -17,6 +17,7 @@ import numpy as np
 
 from radp.scenario import PACIFICA, Ego
 from radp.sources.convert import SourceError
+from radp.sources.log_files import reading
 from radp.sources.nuplan.filter import ScenarioFilter
 from radp.sources.nuplan.log_db import UNTAGGED, LogDb, Pick
 from radp.sources.nuplan.window import drive_frames
@@ -49,7 +50,7 @@ def select(folder: Path, wanted: ScenarioFilter) -> LogSelection:
     logs = [p for p in find_logs(folder) if wanted.log_names is None or p.stem in wanted.log_names]
     for path in logs:
         try:
-            with LogDb(path) as log:
+            with LogDb(path) as log, reading(path.name, "tags"):
                 offered += offers_of(log, wanted)
         except SourceError as error:
             broken[path] = str(error)
@@ -175,7 +176,7 @@ def _passes(pick: Pick, rule: EgoRule, broken: dict[Path, str]) -> bool:
     if pick.log in broken:
         return False
     try:
-        with LogDb(pick.log) as log:
+        with LogDb(pick.log) as log, reading(pick.log.name, f"scenario {pick.token}"):
             return rule(drive_frames(log, pick).ego)
     except SourceError as error:
         broken[pick.log] = str(error)

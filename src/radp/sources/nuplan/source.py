@@ -9,6 +9,7 @@ from pathlib import Path
 from radp.runs.errors import BadInput, require
 from radp.scenario import Scenario
 from radp.sources.convert import Refused, SourceError
+from radp.sources.log_files import reading
 from radp.sources.nuplan.filter import ScenarioFilter, read_filter
 from radp.sources.nuplan.log_db import LogDb, Pick
 from radp.sources.nuplan.scenario import read_scenario
@@ -48,8 +49,7 @@ class NuPlan:
                 raise BadInput(f"{folder} does not exist")
         if not find_logs(db):
             raise BadInput(f"{db} holds no .db files")
-        for module in ("pyogrio", "pyproj"):
-            require(module, "nuplan")  # said once, not in every row of the ledger
+        require("pyproj", "nuplan")  # said once, not in every row of the ledger
         wanted = read_filter(options.filter) if options.filter is not None else DEFAULT_FILTER
         return items_of(select(db, wanted), db, maps, options.filter)
 
@@ -59,7 +59,9 @@ class NuPlan:
         with LogDb(item.path) as log:
             for pick in item.picks:
                 try:
-                    yield read_scenario(log, pick, item.maps)
+                    with reading(item.path.name, f"scenario {pick.token}"):
+                        scenario = read_scenario(log, pick, item.maps)
+                    yield scenario
                 except SourceError as error:
                     yield Refused(pick.token, str(error))
 
@@ -73,6 +75,9 @@ def items_of(chosen: LogSelection, db: Path, maps: Path, source: Path | None = N
     names = {path: path.relative_to(root).with_suffix("").as_posix() for path in (*picks, *chosen.broken)}
     items = [LogItem(names[p], p, maps, tuple(some)) for p, some in picks.items() if p not in chosen.broken]
     items += [LogItem(names[p], p, maps, fault=why) for p, why in chosen.broken.items()]
+    if not items and not chosen.missing:
+        what = f"the filter {source}" if source else "the 14 types of the benchmarks"
+        raise BadInput(f"{db}: none of its {chosen.logs} logs offers a scenario of {what}")
     if chosen.missing:
         count = f"{len(chosen.missing)} of its scenarios are in none of the {chosen.logs} logs"
         fault = f"{source}: {count} (the first is {chosen.missing[0]})"

@@ -14,6 +14,7 @@ import pytest
 
 from radp.scenario import Ego, LightState
 from radp.scenario.egos import choose_egos
+from radp.scenario.recording import NoEgo
 from radp.scenario.store import ScenarioStore
 from radp.sources.convert import SourceError, convert, load_source
 from radp.sources.scenarionet.unpickle import load_plain
@@ -82,7 +83,8 @@ def test_every_vehicle_with_a_full_track_may_be_the_ego(waymo: Path) -> None:
         list(choose_egos(log, "9"))
     with pytest.raises(ValueError, match="'11' is a PEDESTRIAN"):
         list(choose_egos(log, "11"))
-    assert not list(choose_egos(log, "no such track"))
+    with pytest.raises(NoEgo, match="has no track 'no such track'"):
+        list(choose_egos(log, "no such track"))
 
 
 def test_scenarionet_knows_links_limits_and_lights(tmp_path: Path) -> None:

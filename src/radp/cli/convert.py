@@ -34,6 +34,7 @@ class DataConvert:
     logs: LogChoice = field(default_factory=LogChoice)
 
     def __call__(self) -> int:
+        from radp.runs.errors import printable
         from radp.scenario.egos import choose_egos
         from radp.sources.convert import convert, load_source
 
@@ -46,8 +47,9 @@ class DataConvert:
             for name in ("rebuilt", "unknown"):
                 if card[name]:
                     print(f"{name}: " + ", ".join(f"{word} {count}" for word, count in card[name].items()))
-            for name, reason in card["failed"].items():
-                print(f"failed: {name}: {reason}")
+            for what in ("failed", "empty"):
+                for name, reason in card.get(what, {}).items():
+                    print(printable(f"{what}: {name}: {reason}").replace("\n", " "))
         if not card["scenarios"]:
             print(f"radp: no scenario came out of {card['logs']} logs", file=sys.stderr)
         return 0 if card["scenarios"] and not card["failed"] else 1

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from functools import reduce
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from operator import or_
 from typing import Annotated, Any
 
@@ -48,7 +48,7 @@ from radp.cli.score import Score
 from radp.cli.simulate import Simulate
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.view import View
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, printable
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -101,6 +101,9 @@ CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.Pos
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the `radp` script: the exit code (0 done, 1 failed, 2 bad input, 130 interrupted)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names of any alphabet, on a terminal of another
+            stream.reconfigure(errors="backslashreplace")
     try:
         if words[:1] == ["--version"]:
             print(f"radp {__version__}")
@@ -110,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BadInput as error:
-        print(f"radp: {error}", file=sys.stderr)
+        print(f"radp: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("radp: interrupted", file=sys.stderr)

@@ -22,6 +22,13 @@ class MissingExtra(BadInput, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 
 
+def printable(text: str) -> str:
+    """Text for a terminal: what would steer it, or is no character, is shown by its number. Lines stay lines."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional module, or say which extra brings it."""
     try:

@@ -20,7 +20,7 @@ from radp.scenario.as_ego import (
     route_of_path,
 )
 from radp.scenario.history import with_history
-from radp.scenario.recording import Recording
+from radp.scenario.recording import NoEgo, Recording
 
 SDC, ALL = "sdc", "all"
 STANDING = 2.0  # m that an ego which stands may move in all
@@ -33,11 +33,33 @@ def choose_egos(log: Scenario | Recording, ego: str = SDC) -> Iterator[Scenario]
     sdc: the car that recorded. all: that car and every vehicle that is tracked from the start of the drive to its end,
     drives 5 m or more and stays on lanes. Else the id of a track that is a vehicle with a full track.
     A route that the source does not know is the chain of roadblocks under the ego's own way, which then goes straight
-    on for 200 m, so that it does not tell where the log ends.
+    on for 200 m, so that it does not tell where the log ends. NoEgo says why nobody is left.
     """
     seen = _from_recording(log, ego) if isinstance(log, Recording) else _from_scenario(log, ego)
+    found = False
     for scenario in seen:
+        found = True
         yield with_history(scenario)
+    if not found:
+        raise NoEgo(why_nobody(log, ego))
+
+
+def why_nobody(log: Scenario | Recording, ego: str) -> str:
+    """One sentence on the vehicles of a log, none of which became an ego."""
+    vehicles = np.flatnonzero(log.tracks.type == ObjectType.VEHICLE)
+    if ego != ALL:
+        return f"log {log.token!r} has no track {ego!r}"
+    full = [i for i in vehicles if _is_full(longest_run(log.tracks.valid[i]), log)]
+    moving = [i for i in full if _travel(log, int(i)) >= MIN_TRAVEL]
+    return (
+        f"log {log.token!r}: of {len(vehicles)} vehicles {len(vehicles) - len(full)} are not there from start to end, "
+        f"{len(full) - len(moving)} drive less than {MIN_TRAVEL:g} m, {len(moving)} leave the lanes"
+    )
+
+
+def _travel(log: Scenario | Recording, track: int) -> float:
+    """m that a track moves in the drive."""
+    return float(np.hypot(*np.diff(log.tracks.state[track, log.start :, :2], axis=0).T).sum())
 
 
 def _from_scenario(scenario: Scenario, ego: str) -> Iterator[Scenario]:
@@ -76,10 +98,9 @@ def _is_worth_it(log: Recording, name: str) -> bool:
     track = log.tracks.ids.index(name)
     if log.tracks.type[track] != ObjectType.VEHICLE or not _is_full(longest_run(log.tracks.valid[track]), log):
         return False
-    path = log.tracks.state[track, log.start :, :3]
-    if np.hypot(*np.diff(path[:, :2], axis=0).T).sum() < MIN_TRAVEL:
+    if _travel(log, track) < MIN_TRAVEL:
         return False
-    thinned = thin_path(path)
+    thinned = thin_path(log.tracks.state[track, log.start :, :3])
     return len(match_lanes(road_arrays(log.map), thinned)) >= MIN_ON_ROAD * len(thinned)
 
 

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from radp.road.road_map import RoadMap
+from radp.runs.errors import BadInput
 from radp.scenario.scenario import Tracks, TrafficLights
+
+
+class NoEgo(BadInput):
+    """A log that is sound, but in which nobody can be the ego that was asked for."""
 
 
 @dataclass(frozen=True)

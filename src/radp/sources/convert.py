@@ -25,7 +25,7 @@ from radp.runs.folder import RunFolder
 from radp.runs.ledger import JsonLines
 from radp.runs.parallel import Allowance, half_of_memory, parallel_map, renew
 from radp.scenario import Scenario
-from radp.scenario.recording import Recording
+from radp.scenario.recording import NoEgo, Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
 from radp.sources.limits import MOST_NAME, MOST_SECONDS
 from radp.sources.settings import Demonstrations, LogChoice
@@ -111,6 +111,7 @@ class Converted:
 
     rows: EncodedScenarios
     refused: tuple[Refused, ...]
+    empty: str = ""  # why a sound log gave no scenario
 
 
 def convert(
@@ -143,7 +144,7 @@ def convert(
             name=_name, ledger=run.ledger, label="logs",
             allowance=Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else None,
         )  # fmt: skip
-    card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures())
+    card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures(), conversion.empty())
     run.write_json("card.json", card)
     return card
 
@@ -157,6 +158,7 @@ def convert_item(source: Source, finish: Finish, item: Item) -> Converted:
     scenarios: list[dict[str, Any]] = []
     maps: dict[str, dict[str, Any]] = {}
     refused: list[Refused] = []
+    empty: list[str] = []
     for scenario in source.scenarios(item):
         renew()
         if isinstance(scenario, Refused):
@@ -165,13 +167,17 @@ def convert_item(source: Source, finish: Finish, item: Item) -> Converted:
         try:
             check_log(scenario)
             rows = encode_scenarios(list(finish(scenario)), maps, ZSTD_LEVEL)
+        except NoEgo as error:
+            empty.append(str(error))
+            continue
         except ValueError as error:
             name = scenario.token if scenario.token.isprintable() else ascii(scenario.token)
             refused.append(Refused(name[:MOST_NAME] or item.name, " ".join(str(error).split())))
             continue
         scenarios += rows.scenarios
         maps |= rows.maps
-    return Converted(EncodedScenarios(tuple(scenarios), maps), tuple(refused))
+    why = "" if scenarios or refused else "; ".join(empty[:3]) or "it holds no scenario"
+    return Converted(EncodedScenarios(tuple(scenarios), maps), tuple(refused), why)
 
 
 class Conversion:
@@ -185,6 +191,10 @@ class Conversion:
         self._journal = JsonLines(run.path / "items.jsonl", "item", "tokens")
         self._tokens: dict[str, list[str]] = {row["item"]: row["tokens"] for row in self._journal.rows()}
 
+    def empty(self) -> dict[str, str]:
+        """item -> why it gave no scenario, although nothing is wrong with it."""
+        return {row["item"]: str(row["empty"]) for row in self._journal.rows() if row.get("empty")}
+
     def is_done(self, item: Item) -> bool:
         tokens = self._tokens.get(item.name)
         return tokens is not None and all(token in self.writer for token in tokens)
@@ -197,7 +207,7 @@ class Conversion:
                 self.run.ledger.record(part.name, part.reason)
         tokens = [row["token"] for row in result.rows.scenarios]
         if self._tokens.get(item.name) != tokens:
-            self._journal.append(item=item.name, tokens=tokens)
+            self._journal.append(item=item.name, tokens=tokens, **({"empty": result.empty} if result.empty else {}))
         fresh = tuple(row for row in result.rows.scenarios if row["token"] not in self.writer)
         for row in fresh:
             if row["token"] in known:
@@ -205,7 +215,9 @@ class Conversion:
         self.writer.add_encoded(EncodedScenarios(fresh, result.rows.maps))
 
 
-def make_card(store: ScenarioStore, source: str, items: int, failed: dict[str, str]) -> dict[str, Any]:
+def make_card(
+    store: ScenarioStore, source: str, items: int, failed: dict[str, str], empty: dict[str, str] | None = None
+) -> dict[str, Any]:
     """Counts for JSON: scenarios, kinds, lengths, what was rebuilt and what is unknown (word -> scenarios)."""
     entries = store.entries()
     words = {
@@ -220,4 +232,5 @@ def make_card(store: ScenarioStore, source: str, items: int, failed: dict[str, s
         "frames": {str(frames): count for frames, count in sorted(Counter(e.frames for e in entries).items())},
         **{tag: dict(sorted(counts.items())) for tag, counts in words.items()},
         "failed": failed,
+        **({"empty": empty} if empty else {}),
     }

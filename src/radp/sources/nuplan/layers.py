@@ -154,7 +154,7 @@ def _layer(database: Database, name: str, geometry: str, transformer: Any) -> La
     if geometry not in fields:
         raise ValueError(f"the layer {name} has no column {geometry[:60]!a}")
     table = list(zip(*rows)) if rows else [()] * len(fields)
-    shapes = shapely.force_2d(shapely.from_wkb(np.array([well_known(blob) for blob in table[fields.index(geometry)]])))
+    shapes = shapely.force_2d(shapely.from_wkb(_objects([well_known(blob) for blob in table[fields.index(geometry)]])))
     columns = {field: _objects(values) for field, values in zip(fields[1:], table[1:]) if field != geometry}
     return Layer(name, tuple(map(str, table[0])), _project(shapes, transformer), columns)
 

@@ -59,7 +59,7 @@ def test_what_fails_is_on_record_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert tokens == [f"{i}-{p}" for i in range(8) for p in range(3) if i != 3 and not (i == 5 and p < 2)]
     failures = Ledger(tmp_path / "out" / "ledger.jsonl").failures()
     assert set(failures) == {"log3", "5-0", "5-1"}
-    assert "field 'objects' is missing" in failures["log3"] and "not finite" in failures["5-1"]
+    assert "field 'objects' is missing" in failures["log3"] and "ego has x = nan" in failures["5-1"]
     assert card["scenarios"] == len(tokens) and card["failed"] == failures
     assert json.loads((tmp_path / "out" / "card.json").read_text()) == card
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from radp.cli.main import main
 from radp.evaluation.closed_loop import run_simulation
 from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS
-from radp.evaluation.intervention import Nudge, Trial, compare, evenly, high_frames, intervene
+from radp.evaluation.intervention import Nudge, Trial, compare, contrasts, evenly, high_frames, intervene, window_of
 from radp.evaluation.settings import Simulation
 from radp.scenario.store import ScenarioWriter
 from radp.sources.synthetic import make_scenario
@@ -36,12 +38,20 @@ def test_changes_are_paired_and_only_of_high_frames():
     nudged = Drives((), ("b",), np.array([100]), {}, {e.name: after for e in ENDPOINTS})
     high = np.zeros((2, 100), dtype=bool)
     high[1, 5:10] = True
-    trial = Trial(Nudge("run", "lane", 0.5, 0.3, "out"), -1, high, np.array([1]), ("b",))
+    trial = Trial(Nudge("run", "lane", 0.5, "down", True, "out"), high, np.array([1]), ("b",))
     measured = compare(plain, trial, nudged)
     by_name = dict(zip((e.name for e in ENDPOINTS), measured.change))
     assert by_name["collision"].value == -1.0 and measured.frames == 5  # 2 s window: before the 9s
     assert by_name["lane"].value == 9.0  # 8 s window: reaches them
     assert dict(zip((e.name for e in ENDPOINTS), measured.events))["lane"].value == 0.0  # 0 > -0.3 and 9 > -0.3
+    worse = replace(measured, way="up", rows=measured.rows + 2.0)
+    (gap,) = contrasts([measured, worse])
+    assert (gap.endpoint, gap.control, gap.difference.value, gap.higher, gap.lower) == ("lane", "up", 2.0, 1, 0)
+    assert contrasts([worse]) == []
+
+
+def test_pushes_are_kept_over_the_window_of_the_risk():
+    assert window_of("collision") == 2.0 and window_of("goal") == window_of("luck") == 8.0
 
 
 def test_a_run_is_driven_again_and_resumed(tmp_path, capsys):
@@ -50,7 +60,7 @@ def test_a_run_is_driven_again_and_resumed(tmp_path, capsys):
             writer.add(make_scenario(seed, agents=4, turn="straight", frames=61))
     job = Simulation(planner="idm", scenarios=str(tmp_path / "store"), agents="nonreactive", attribution="teacher")
     run = run_simulation(job, tmp_path / "run")
-    found = intervene(run, tmp_path / "out", ["goal"], both_ways=False)
+    found = intervene(run, tmp_path / "out", ["goal"], ["down"])
     assert [one.rule for one in found] == ["goal"] and found[0].frames > 0 and len(found[0].change) == 7
     drive = next((tmp_path / "out" / "goal-down" / "drives").glob("*.drive"))
     stamp = drive.stat().st_mtime_ns
@@ -59,3 +69,5 @@ def test_a_run_is_driven_again_and_resumed(tmp_path, capsys):
     assert drive.stat().st_mtime_ns == stamp and "| goal | down |" in capsys.readouterr().out
     bad = ["evaluate", "intervention", str(tmp_path / "run"), "--out", str(tmp_path / "o"), "--rules", "luck"]
     assert main(bad) == 2
+    assert main([*bad[:-1], "comfort"]) == 2
+    assert "comfort has no sound intervention through the plan" in capsys.readouterr().err

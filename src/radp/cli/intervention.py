@@ -1,4 +1,4 @@
-"""radp evaluate intervention: follow the gradient of a rule a little, and see what changes."""
+"""radp evaluate intervention: follow the gradient of a rule, and see what changes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from tyro.conf import Positional
 
 @dataclass(frozen=True)
 class EvaluateIntervention:
-    """Move plans a small step along minus the gradient of a rule where it presses, drive on, and compare the risks.
+    """Add accelerations that halve the cost of a rule where it presses, drive on, and compare the risks.
 
-    Every scenario of the run with high pressures is driven again for each rule, down the gradient and, as a control,
-    up. What is there already is not driven again. The table is also written to OUT/intervention.md.
+    Every scenario of the run with high pressures is driven again for each rule: down the gradient and, as controls, as
+    strongly up and in a random direction. What is there already is not driven again. The tables are also written to
+    OUT/intervention.md. Kinematics and comfort have no sound intervention through the plan and are left out.
 
     Example:
         radp evaluate intervention runs/radp --out runs/intervention --rules collision lane --limit 20
+        radp simulate --planner radp-mini --scenarios sumo14-val --attribution teacher --rule-set v2 --out runs/radp
     """
 
     run: Positional[Path]
@@ -24,11 +26,11 @@ class EvaluateIntervention:
     out: Path
     """Folder for the drives and the table."""
     rules: tuple[str, ...] = ()
-    """Rules to follow; all if not given."""
-    step: float = 0.3
-    """Metres that a plan is moved at most."""
+    """Rules to follow: collision, lane, speed, goal or your own; all if not given."""
+    swerve: bool = False
+    """Let the collision rule act to the side, too; otherwise along the path only."""
     down_only: bool = False
-    """Leave the control out."""
+    """Leave the controls out."""
     limit: int | None = None
     """At most this many scenarios for each rule."""
     workers: int = 1
@@ -36,13 +38,13 @@ class EvaluateIntervention:
 
     def __call__(self) -> int:
         from radp.evaluation.closed_loop import Run
-        from radp.evaluation.intervention import intervene
-        from radp.report.intervention_table import intervention_table
+        from radp.evaluation.intervention import WAYS, intervene
+        from radp.report.intervention_table import intervention_tables
 
-        opened = Run.open(self.run)
-        found = intervene(opened, self.out, self.rules, self.step, not self.down_only, self.limit, self.workers)
+        opened, ways = Run.open(self.run), WAYS[:1] if self.down_only else WAYS
+        found = intervene(opened, self.out, self.rules, ways, self.swerve, self.limit, self.workers)
         where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.agents} agents"
-        text = intervention_table(found, self.step, where).markdown()
+        text = "\n\n".join(table.markdown() for table in intervention_tables(found, where))
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "intervention.md").write_text(text + "\n")
         print(text)

@@ -1,19 +1,21 @@
-"""Intervention: does a small step down the gradient of a rule lower the risk that its pressure stands for?
+"""Intervention: does following the gradient of a rule lower the risk that its pressure stands for?
 
-The scenarios of a run are driven again; wherever the pressure of rule i is high, the plan is moved a little along minus
-its gradient before it is executed. Risks of both drives are compared frame by frame where the first drive had that
-pressure: paired, with intervals over scenarios. The same with plus the gradient is the control.
+The scenarios of a run are driven again; wherever the pressure of rule i is high, accelerations that halve its cost are
+added to the plan, and kept over the window of its risk. Risks of both drives are compared frame by frame where the
+first drive had that pressure: paired, with intervals over scenarios. The same accelerations with the other sign, and a
+random direction of the same size, are the controls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
-from radp.attribution.nudge import NudgedPlanner
+from radp.attribution.nudge import NudgedPlanner, Way
 from radp.evaluation.alignment import risks
 from radp.evaluation.closed_loop import Run, planner_facts, usual_levels
 from radp.evaluation.drives import Drives, read_drives, stack
@@ -32,8 +34,13 @@ from radp.statistics.bootstrap import known_mean, means_of
 from radp.statistics.estimate import Estimate
 
 COMMAND = "evaluate intervention"
-NUDGE_SIZE = 0.3  # m that a plan is moved at most
 HIGH = 0.9  # quantile of a rule's pressures above which they are high
+WAYS: tuple[Way, ...] = get_args(Way)
+_SEAM = (
+    "its gradient sits in the first three steps of a plan, where the plan meets the present speed: no smooth change of "
+    "the plan lowers its cost, and what the car executes there is smoothed by the tracker"
+)
+LEFT_OUT = {"kinematics": _SEAM, "comfort": _SEAM}
 
 
 @dataclass(frozen=True)
@@ -41,20 +48,35 @@ class Intervention:
     """Change of each risk (7,) in high-pressure frames of one rule, and of the share of frames that are events."""
 
     rule: str
-    sign: int  # -1: down the gradient, +1: up
+    way: Way
     threshold: float
     scenarios: int
     frames: int
-    change: tuple[Estimate, ...]  # nudged minus plain, in units of the endpoint
+    change: tuple[Estimate, ...]  # pushed minus plain, in units of the endpoint
     events: tuple[Estimate, ...]
+    rows: np.ndarray = field(repr=False)  # (7, n) the change in each scenario; NaN: no frame counts
+    logs: tuple[str, ...] = field(default=(), repr=False)  # (n,)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A matched risk under a control minus the same risk down the gradient, by scenario: above 0 if the rule's
+    gradient points the right way."""
+
+    rule: str
+    endpoint: str
+    control: Way
+    difference: Estimate
+    higher: int  # scenarios in which the control has the higher risk
+    lower: int
 
 
 def intervene(
     run: Run,
     out: Path | str,
     rules: Sequence[str] = (),
-    step: float = NUDGE_SIZE,
-    both_ways: bool = True,
+    ways: Sequence[Way] = WAYS,
+    swerve: bool = False,
     limit: int | None = None,
     workers: int = 1,
     batch: int = 32,
@@ -62,8 +84,8 @@ def intervene(
 ) -> list[Intervention]:
     """Drive scenarios of `run` with high pressures again, for each rule; what is there already is kept.
 
-    At most `limit` scenarios for each rule, evenly spread over those with high pressures. `drives`: those of the run,
-    if they were read before.
+    At most `limit` scenarios for each rule, evenly spread over those with high pressures. The collision rule acts along
+    the path only, unless it may `swerve`. `drives`: those of the run, if they were read before.
     """
     drives = drives or read_drives(run, rivals=False)
     if "teacher" not in drives.scores:
@@ -71,15 +93,19 @@ def intervene(
     unknown = [rule for rule in rules if rule not in drives.rules]
     if unknown:
         raise BadInput(f"no rule {unknown[0]!r}; expected some of {', '.join(drives.rules)}")
+    left_out = next((rule for rule in rules if rule in LEFT_OUT), None)
+    if left_out is not None:
+        raise BadInput(f"{left_out} has no sound intervention through the plan: {LEFT_OUT[left_out]}")
     trials = []
-    for rule in rules or drives.rules:
+    for rule in rules or [rule for rule in drives.rules if rule not in LEFT_OUT]:
         threshold, high = high_frames(drives.channel("teacher", rule))
         chosen = evenly(np.flatnonzero(high.any(1)), limit)
         tokens = tuple(drives.tokens[i] for i in chosen)
-        for sign in (-1, 1) if both_ways and len(chosen) else (-1,) if len(chosen) else ():
-            folder = Path(out) / f"{rule}-{'down' if sign < 0 else 'up'}"
-            nudge = Nudge(str(run.folder.path), rule, threshold, -sign * step, str(folder))
-            trials.append(Trial(nudge, sign, high, chosen, tokens))
+        for way in ways if len(chosen) else ():
+            folder = Path(out) / f"{rule}-{way}"
+            sideways = swerve or rule != "collision"
+            nudge = Nudge(str(run.folder.path), rule, threshold, way, sideways, str(folder))
+            trials.append(Trial(nudge, high, chosen, tokens))
     drive_nudged(run, trials, workers, batch)
     with Progress("interventions compared", len(trials)) as progress:
         return [compare(drives, trial, read_nudged(run, trial, progress)) for trial in trials]
@@ -105,12 +131,14 @@ class Nudge:
     run: str
     rule: str
     threshold: float
-    size: float  # m down the gradient
+    way: Way
+    sideways: bool
     folder: str
 
     def planner(self, run: Run) -> NudgedPlanner:
         plain = load_planner(run.job.planner)
-        return NudgedPlanner(plain, self.rule, self.threshold, self.size, usual_levels(run.job, plain))
+        levels = usual_levels(run.job, plain)
+        return NudgedPlanner(plain, self.rule, self.threshold, self.way, levels, window_of(self.rule), self.sideways)
 
     @property
     def store(self) -> RolloutStore:
@@ -119,10 +147,9 @@ class Nudge:
 
 @dataclass(frozen=True)
 class Trial:
-    """One rule, one way along its gradient: what is driven again."""
+    """One rule, one way: what is driven again."""
 
     nudge: Nudge
-    sign: int
     high: np.ndarray  # (N, T) frames of all plain drives
     chosen: np.ndarray  # (n,) which of them are driven again
     tokens: tuple[str, ...]  # theirs
@@ -180,10 +207,35 @@ def compare(plain: Drives, trial: Trial, nudged: Drives) -> Intervention:
         a, b = before[endpoint.name][:, :width], after[endpoint.name][:, :width]
         for x, y in ((a, b), (event_of(a, endpoint.threshold), event_of(b, endpoint.threshold))):
             rows.append(known_mean(np.where(mask, y - x, np.nan)))
-    means = means_of(np.stack(rows), groups=nudged.logs)
-    rule, threshold = trial.nudge.rule, trial.nudge.threshold
-    change, events = tuple(means[::2]), tuple(means[1::2])
-    return Intervention(rule, trial.sign, threshold, len(trial.chosen), int(mask.sum()), change, events)
+    values = np.stack(rows)
+    means = means_of(values, groups=nudged.logs)
+    nudge, count = trial.nudge, len(trial.chosen)
+    return Intervention(
+        nudge.rule, nudge.way, nudge.threshold, count, int(mask.sum()), tuple(means[::2]), tuple(means[1::2]),
+        values[::2], tuple(nudged.logs),
+    )  # fmt: skip
+
+
+def contrasts(found: Sequence[Intervention]) -> list[Contrast]:
+    """The controls against the way down, for the matched risks of each rule, paired by scenario."""
+    by_way = {(one.rule, one.way): one for one in found}
+    out = []
+    for (rule, way), control in by_way.items():
+        down = by_way.get((rule, "down"))
+        if way == "down" or down is None:
+            continue
+        for i, endpoint in enumerate(ENDPOINTS):
+            if endpoint.channel == rule:
+                gap = control.rows[i] - down.rows[i]
+                mean = means_of(gap[None], groups=list(down.logs))[0]
+                out.append(Contrast(rule, endpoint.name, way, mean, int((gap > 0).sum()), int((gap < 0).sum())))
+    return out
+
+
+def window_of(rule: str) -> float:
+    """Seconds of the risk that belongs to a rule; of the longest endpoint for rules without one."""
+    longest = max(endpoint.window for endpoint in ENDPOINTS)
+    return next((endpoint.window for endpoint in ENDPOINTS if endpoint.channel == rule), longest)
 
 
 def event_of(risk: np.ndarray, threshold: float) -> np.ndarray:

@@ -14,13 +14,13 @@ from radp.evaluation.drives import PRESSURES, Drives, pooled, read_drives
 from radp.evaluation.endpoints import READINGS
 from radp.evaluation.faithfulness import measure_faithfulness
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
-from radp.evaluation.intervention import NUDGE_SIZE, Intervention, intervene
+from radp.evaluation.intervention import Intervention, intervene
 from radp.evaluation.prognosis import Prognosis, prognosis
 from radp.report.alignment_tables import alignment_table, control_table, cross_as_table, endpoint_table, rival_table
 from radp.report.document import Picture, Section, write_report
 from radp.report.faithfulness_table import faithfulness_table
 from radp.report.figures import Pair, draw_figures
-from radp.report.intervention_table import intervention_table
+from radp.report.intervention_table import intervention_tables
 from radp.report.prognosis_tables import prognosis_tables
 from radp.report.reproduction import OTHERS, Reproduction, Setup, run_drives, run_stages
 from radp.report.result_tables import (
@@ -175,7 +175,7 @@ class PaperReport:
                     found.append(_with(cross_as_table(cross_table(self.drives[name], source), where), self.scope))
         if self.interventions:
             where = f"{self.ours} on {Path(self.setup.splits[0]).name}"
-            found.append(_with(intervention_table(self.interventions, NUDGE_SIZE, where), self.scope))
+            found += [_with(table, self.scope) for table in intervention_tables(self.interventions, where)]
         return found
 
     def latency_tables(self) -> tuple[Table, ...]:

@@ -7,8 +7,13 @@ import math
 import pytest
 import torch
 
-from radp.model.geometry import MOMENTS, PER_MOMENT, geometry_count, plan_geometry
+from radp.model.cheap_geometry import MOMENTS, SERIES
+from radp.model.geometry import cheap_geometry, geometry_count, plan_geometry
 from radp.rules import BodyLane, Collision, RuleContext
+from radp.scene.builder import SceneConfig, build_scenes
+from radp.sim.replay import observe_logs
+from radp.sources.synthetic import make_scenario
+from tests.model.plain_geometry import plain_geometry
 from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 HALF_WIDTH = 2.297 / 2
@@ -20,7 +25,7 @@ def moments(plan: torch.Tensor, given: object) -> dict[str, torch.Tensor]:
     """Name -> (16,) of the cheap geometry."""
     values = plan_geometry("cheap", plan, given)
     assert values.shape == (1, geometry_count("cheap"))
-    return dict(zip(NAMES, values[0, : MOMENTS * PER_MOMENT].view(PER_MOMENT, MOMENTS)))
+    return dict(zip(NAMES, values[0, : MOMENTS * SERIES].view(SERIES, MOMENTS)))
 
 
 def test_borders_and_limit_by_hand():
@@ -60,6 +65,20 @@ def test_clearance_to_a_standing_car_by_hand():
         assert float(found["lacks"][k]) == pytest.approx(math.log1p(lacks), abs=1e-3)
         assert float(found["closing"][k]) == pytest.approx(math.log1p(closing) if lacks else 0.0, abs=1e-3)
         assert float(found["share"][k]) == pytest.approx(lacks / (lacks + max(gap, 0)) if lacks else 0.0, abs=1e-3)
+
+
+def test_the_compiled_geometry_is_that_in_plain_torch():
+    """On logs of crossings, with the forecasts of nobody in particular."""
+    draw = torch.Generator().manual_seed(0)
+    now = observe_logs([make_scenario(seed, agents=12, turn=turn) for seed, turn in enumerate(("left", "right"))], 20)
+    given = build_scenes(now, SceneConfig(ego_dynamics=True, rules=True, lane_length=50.0))
+    plans = torch.cat((curved_plan(7.0, 0.02), curved_plan(6.0, -0.03))).float()
+    forecast = given.neighbor_agents_past[:, :5, -1:, :4].repeat(1, 1, 80, 1)
+    forecast[..., :2] += (0.2 * torch.randn(2, 5, 80, 2, generator=draw)).cumsum(2)
+    for predictions in (None, forecast):
+        values, expected = (how(plans, given, predictions) for how in (cheap_geometry, plain_geometry))
+        torch.testing.assert_close(values, expected, rtol=1e-3, atol=2e-3)  # float64 here, float32 there
+    assert float((expected[:, : 8 * MOMENTS].std(0) > 0).float().mean()) > 0.8  # most values say something
 
 
 def test_least_gap_is_never_more_than_the_separation():

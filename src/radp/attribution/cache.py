@@ -19,6 +19,7 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.states import compute_states, sample_seeds
 from radp.attribution.witness import alike, capitals, rule_constants, teacher_answers
 from radp.geometry.limits import MOST, size_fault
+from radp.model import cheap_geometry
 from radp.model import geometry as geometry_module
 from radp.model.head import HeadInputs
 from radp.model.network import DiffusionModel
@@ -71,7 +72,7 @@ def write_cache(
     path = Path(path)
     about = identity(model, calibration)
     if geometry:
-        about["geometry"] = {"kinds": list(geometry), **capitals(geometry_module)}
+        about["geometry"] = {"kinds": list(geometry), **capitals(cheap_geometry), **capitals(geometry_module)}
     answers = CACHE.read(path).get("answers", []) if CACHE.is_in(path) else about["answers"]
     order = hashlib.sha256(np.ascontiguousarray(rows, dtype=np.int64).tobytes()).hexdigest()
     made = {"samples": len(rows), "part": PART, "order": order, "seed": seed}

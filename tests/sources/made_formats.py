@@ -188,7 +188,9 @@ def sensor_tables() -> tuple[pa.Table, pa.Table]:
             if one["valid"][frame]:
                 dx, dy = (one["position"][frame][axis] - ego["position"][frame][axis] for axis in "xy")
                 category = "REGULAR_VEHICLE" if one["type"] == "vehicle" else "PEDESTRIAN"
-                boxes.append({"timestamp_ns": stamp, **unit, "tx_m": dx, "ty_m": dy, "track_uuid": str(one["id"]),
+                half = one["heading"][frame] / 2
+                turn = {**unit, "qw": float(np.cos(half)), "qz": float(np.sin(half))}
+                boxes.append({"timestamp_ns": stamp, **turn, "tx_m": dx, "ty_m": dy, "track_uuid": str(one["id"]),
                               "category": category, "length_m": one["length"], "width_m": one["width"],
                               "height_m": one["height"]})  # fmt: skip
     return pa.Table.from_pylist(poses), pa.Table.from_pylist(boxes)

@@ -56,7 +56,7 @@ class Tally:
         hazards = [kind for kind in scenario.tags.get("hazard", "").split(",") if kind]
         drive = scenario.ego[scenario.start :]
         self.kinds[scenario.kind] += 1
-        self.networks[scenario.tags["network"]] += 1
+        self.networks[scenario.tags.get("network", scenario.map.name)] += 1  # logs of other sources have no network
         self.hazards.update(hazards)
         self.with_hazard += bool(hazards)
         self.users.update(scenario.tracks.type.tolist())
@@ -69,7 +69,7 @@ class Tally:
         return Card(
             split=split,
             scenarios=count,
-            kinds={kind: self.kinds[kind] for kind in KINDS},
+            kinds={kind: self.kinds[kind] for kind in (*KINDS, *sorted(set(self.kinds) - set(KINDS)))},
             networks=dict(sorted(self.networks.items())),
             with_hazard=self.with_hazard,
             hazards=dict(sorted(self.hazards.items())),

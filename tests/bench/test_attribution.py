@@ -34,6 +34,7 @@ def test_the_table_of_a_planner_folder_without_and_with_a_head(tmp_path):
         assert math.isfinite(bare[key]) and math.isfinite(deviation) and deviation >= 0
     assert bare["planner_ms"] > 0 and bare["teacher_cached_ms"] > 0 and bare["head_cached_ms"] > 0
     assert "random weights" in bare["head"] and bare["cached_states"] == 2
+    assert 0 < bare["head_share_cpu"] < 10 and 0 < bare["cheap_geometry_head_share_cpu"] < 10
     save_head(random_head(SMALL), tmp_path / "small")
     assert bench_attribution(str(tmp_path / "small"), rounds=1, states=1)["head"] == "the planner's own"
 

@@ -81,8 +81,25 @@ def _table(planner: DiffusionPlanner, rounds: int, states: int) -> dict[str, Any
         "head_cached_ms": 1e3 * online.mean,
         "head_cached_ms_deviation": 1e3 * online.deviation,
         "cached_states": states,
+        "head_share_cpu": fmean(_head_share(with_head, plain, now) for now in moments),
+        "cheap_geometry_head_share_cpu": fmean(_head_share(sees, plain, now) for now in moments),
         "teacher_parts_cpu_ms": _parts(plain, moments[0]),
     }
+
+
+def _head_share(planner: DiffusionPlanner, plain: DiffusionPlanner, now: Observation) -> float:
+    """Processor time of all that a head adds, as a share of a plan: its inputs, itself, and a scene with what its
+    geometry looks at. Each is measured alone, since differences of whole plans hide a few percent in noise."""
+    scene = build_scenes(now, planner.scenes)
+    drawn = planner.draw(scene, noise_of_seeds([0], planner.model))
+    calls = (
+        lambda: plain.plan(now),
+        lambda: planner.pressures(drawn, scene),
+        lambda: build_scenes(now, plain.scenes),
+        lambda: build_scenes(now, planner.scenes),
+    )
+    plan, head, bare, whole = (taken.cpu for taken in alternate(*calls, repeats=8))
+    return (head + max(0.0, whole - bare)) / plan
 
 
 def _wall(taken: Sequence[Sequence[Taken]], driver: int) -> list[float]:

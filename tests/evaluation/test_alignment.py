@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from radp.evaluation.alignment import align, count_events, cross_table, measure,
 from radp.evaluation.controls import OTHERS, clock, other_drives
 from radp.evaluation.drives import Drives, pooled, stack
 from radp.evaluation.endpoints import ENDPOINTS, EXECUTED, PAPER, Endpoint
-from radp.report.alignment_tables import alignment_json, alignment_table, control_table, cross_as_table, rival_table
+from radp.report.alignment_tables import (
+    alignment_json,
+    alignment_table,
+    control_table,
+    cross_as_table,
+    refuse_strangers,
+    rival_table,
+)
 from radp.runs.errors import BadInput
 
 RULES = ("collision", "lane", "speed", "kinematics", "comfort", "goal")
@@ -215,3 +223,19 @@ def test_the_papers_reading_is_another_one_with_its_own_mean():
         assert aligned.macro["teacher"]["rho"].value == pytest.approx(np.mean(means))
     same, other = (main.row(name, "teacher").rho == paper.row(name, "teacher").rho for name in ("lane", "comfort"))
     assert same and not other
+
+
+def made_run(planner: str = "a", tokens: tuple[str, ...] = ("x",), seed: int = 0, rules: str = "") -> SimpleNamespace:
+    job = SimpleNamespace(planner=planner, agents="reactive", rule_set=rules, seed=seed)
+    return SimpleNamespace(job=job, split=SimpleNamespace(tokens=lambda: list(tokens)))
+
+
+def test_only_runs_of_one_kind_are_pooled_and_no_drive_counts_twice():
+    refuse_strangers([made_run(), made_run(tokens=("y",)), made_run(seed=1)])
+    for other, words in (
+        (made_run("b", ("y",)), "different planner"),
+        (made_run(tokens=("y",), rules="v2"), "different rule_set"),
+        (made_run(tokens=("y", "x")), "'x' stands in two"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            refuse_strangers([made_run(), other])

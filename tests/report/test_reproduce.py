@@ -141,9 +141,12 @@ def test_a_small_reproduction_from_start_to_end_and_again(tmp_path, capsys):
         "Rival predictors",
         "Intervention along the gradient",
         "Head-teacher fidelity",
+        "Controls that keep the clock",
+        "plans driven for 2 s without replanning",
+        "What teacher pressure adds",
     ):
         assert title in text
-    assert "Left out: latency" in text  # idm is no model
+    assert "Left out: latency" in text and "Left out: faithfulness" in text  # idm is no model
     pictures = re.findall(r"\(figures/(.+)\.png\)", text)
     assert pictures and all((out / "figures" / f"{name}.svg").stat().st_size > 1000 for name in pictures)
     assert 'src="data:image/png' in (out / "report.html").read_text()

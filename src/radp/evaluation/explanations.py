@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -111,14 +112,13 @@ def attention_rollout(question: Question) -> Tensor:
     moment, model = question.moment, question.moment.model
     with _attention_of(model) as seen:
         sample_plans(model, moment.scene, noise=moment.noise)
-    rolled: Tensor | None = None
-    for block in model.encoder.fusion.blocks:
-        layer = (seen[block.attn] + torch.eye(seen[block.attn].shape[-1])) / 2
-        rolled = layer if rolled is None else layer @ rolled
+    inside = [seen[m] for m in model.encoder.fusion.modules() if isinstance(m, Attention)]  # in the order of the blocks
+    rolled = torch.eye(inside[0].shape[-1])
+    for weights in inside:
+        rolled = (weights + torch.eye(len(weights))) / 2 @ rolled
     at_scene = torch.stack([seen[block.cross_attn][0] for block in model.decoder.blocks]).mean(0)
     at_neighbours = torch.stack([seen[block.attn][0] for block in model.decoder.blocks]).mean(0)
-    through = at_scene if rolled is None else at_scene @ rolled
-    return (through[moment.rows] + at_neighbours[1 + moment.rows]) / 2
+    return ((at_scene @ rolled)[moment.rows] + at_neighbours[1 + moment.rows]) / 2
 
 
 def nearest(question: Question) -> Tensor:
@@ -178,7 +178,7 @@ def _by_agent(values: Tensor) -> Tensor:
     return values.detach()[0].flatten(1).sum(1).abs()
 
 
-def _captum():  # type: ignore[no-untyped-def]
+def _captum() -> Any:
     try:
         import captum.attr
     except ImportError:
@@ -204,7 +204,7 @@ def _attention_of(model: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
     """Attention weights (queries, keys) of the first scene by module, mean over heads, of the last call of each."""
     seen: dict[nn.Module, Tensor] = {}
 
-    def keep(module: Attention, inputs: tuple) -> None:  # type: ignore[type-arg]
+    def keep(module: Attention, inputs: tuple[Any, ...]) -> None:
         query, (keys, _), bias = inputs
         q = module._split(module.q(query))
         scores = q @ keys.transpose(-1, -2) / q.shape[-1] ** 0.5

@@ -70,7 +70,9 @@ def measure_faithfulness(
     if not isinstance(planner, DiffusionPlanner) or planner.guidance is not None:
         raise BadInput(f"{run.job.planner!r} is no learned planner without guidance, so no family can explain it")
     rules = rule_set(run.job.rule_set or own_rule_set(planner))
-    scrambled, rows, logs = randomised(planner.model, seed), [], []
+    scrambled = randomised(planner.model, seed)
+    rows: list[Asked] = []
+    logs: list[str] = []
     with Progress("moments explained", moments) as progress:
         for k, (token, observation) in enumerate(moments_of(run, moments, seed)):
             scene = build_scenes(observation, replace(planner.scenes, rules=True))

@@ -98,7 +98,8 @@ def prognosis(
         for name in names:
             lead = {s: table.difference(e.name, source, name, s) for s in STATISTICS} if name != source else {}
             p = leads[name][seven.index(e)] if lead and e in seven else np.nan
-            forecasts.append(Forecast(e, name, *(table.mean(e.name, name, s) for s in STATISTICS), lead, p))
+            rho, auprc, lift = (table.mean(e.name, name, s) for s in STATISTICS)
+            forecasts.append(Forecast(e, name, rho, auprc, lift, lead, p))
     gains = holm([table.p(e.name, WITH_PRESSURE, PLAIN) for e in seven])
     increments = tuple(
         Increment(

@@ -95,9 +95,15 @@ def fit_speeds(poses: np.ndarray, count: int, work: np.ndarray, speeds: np.ndarr
 
     work (3, >= M) is scratch memory.
     """
+    _factor_speed_system(count - 1, work[0], work[1], work[2])
+    solve_speeds(poses, count, work, speeds)
+
+
+@njit(cache=True, nogil=True)
+def solve_speeds(poses: np.ndarray, count: int, work: np.ndarray, speeds: np.ndarray) -> None:
+    """`fit_speeds` once its matrix is factored: work holds L[k, k-1], L[k, k-2] and D[k]."""
     size = count - 1
     near, far, pivot = work[0], work[1], work[2]
-    _factor_speed_system(size, near, far, pivot)
     for k in range(size):
         dx, dy, heading = poses[k + 1, 0] - poses[k, 0], poses[k + 1, 1] - poses[k, 1], poses[k, 2]
         speeds[k] = (dx * math.cos(heading) + dy * math.sin(heading)) / DT

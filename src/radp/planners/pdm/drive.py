@@ -13,7 +13,14 @@ from radp.planners.pdm.settings import SCORED
 from radp.scenario import DT, Ego
 from radp.scenario.vehicle import PACIFICA
 from radp.sim.bicycle import bicycle_step
-from radp.sim.tracker import fit_curvatures, fit_speeds, lateral_and_heading_error, lqr_command
+from radp.sim.tracker import (
+    JERK_PENALTY,
+    fit_curvatures,
+    fit_speeds,
+    lateral_and_heading_error,
+    lqr_command,
+    solve_speeds,
+)
 
 EGO_VX, EGO_STEERING = int(Ego.VX), int(Ego.STEERING)
 LENGTH, WIDTH = PACIFICA.length, PACIFICA.width
@@ -21,14 +28,18 @@ SLOWEST_SIGHT = 5.0  # m/s: speed for which sight is reckoned at least
 
 
 @njit(cache=True, nogil=True)
-def drive(ego: np.ndarray, poses: np.ndarray, work: np.ndarray, states: np.ndarray) -> None:
+def drive(ego: np.ndarray, poses: np.ndarray, as_published: bool, work: np.ndarray, states: np.ndarray) -> None:
     """Follow poses (P, 3), 0.1 s apart, with tracker and bicycle from ego (11,) -> states (41, 11), the first is now.
 
-    work (5, P) is scratch memory.
+    `as_published`: the tracker sees 41 poses and fits their speeds with `fit_speeds_as_published`. work (5, P) is
+    scratch memory.
     """
-    count = poses.shape[0]
+    count = SCORED + 1 if as_published else poses.shape[0]
     speeds, curvatures = work[3], work[4]
-    fit_speeds(poses, count, work[:3], speeds)
+    if as_published:
+        fit_speeds_as_published(poses, count, work[:3], speeds)
+    else:
+        fit_speeds(poses, count, work[:3], speeds)
     fit_curvatures(poses, speeds, count, work[:2], curvatures)
     states[0] = ego
     for t in range(SCORED):
@@ -38,6 +49,32 @@ def drive(ego: np.ndarray, poses: np.ndarray, work: np.ndarray, states: np.ndarr
             lateral, turned, now[EGO_STEERING], now[EGO_VX], float(t), speeds, curvatures, count - 1
         )
         bicycle_step(now, accel, rate, DT, states[t + 1])
+
+
+@njit(cache=True, nogil=True)
+def fit_speeds_as_published(poses: np.ndarray, count: int, work: np.ndarray, speeds: np.ndarray) -> None:
+    """The speeds that the published PDM-Closed fits to the M = count - 1 displacements of poses (P, 3).
+
+    In its batched tracker the band of +1 in the matrix of differences is overwritten, so that accelerations a_0 ...
+    a_M-4 are penalised instead of their changes; only the last row is a_M-2 - a_M-3. work (3, >= M) is scratch memory.
+    """
+    size = count - 1
+    near, far, pivot = work[0], work[1], work[2]
+    weight = JERK_PENALTY / DT**4
+    for k in range(size):
+        first, middle, last = k == size - 3, k == size - 2, k == size - 1
+        # v_k is in the accelerations before and after it, and in the one change of accelerations: 1, -2, 1
+        steps = 1.0 * (k <= size - 4) + 1.0 * (1 <= k <= size - 3)
+        pivot[k] = 1.0 + weight * (steps + 1.0 * first + 4.0 * middle + 1.0 * last)
+        near[k] = far[k] = 0.0
+        if k >= 2:
+            far[k] = weight * last / pivot[k - 2]
+            near[k] -= far[k] * near[k - 1] * pivot[k - 2]
+            pivot[k] -= far[k] * far[k] * pivot[k - 2]
+        if k >= 1:
+            near[k] = (near[k] - weight * (1.0 * (k <= size - 3) + 2.0 * middle + 2.0 * last)) / pivot[k - 1]
+            pivot[k] -= near[k] * near[k] * pivot[k - 1]
+    solve_speeds(poses, count, work, speeds)
 
 
 @njit(cache=True, nogil=True)

@@ -44,7 +44,11 @@ PEOPLE = (int(ObjectType.PEDESTRIAN), int(ObjectType.BICYCLE))
 
 @dataclass
 class PDMClosedPlanner:
-    """Plans of 81 poses, 8 s. The worlds of a batch are planned one after the other by one compiled kernel."""
+    """Plans of 81 poses, 8 s. The worlds of a batch are planned one after the other by one compiled kernel.
+
+    `published_tracker`: proposals are driven by the tracker of the published program, which penalises accelerations
+    where nuPlan's penalises jerk.
+    """
 
     driver: Driver = DRIVER
     weights: Weights = WEIGHTS
@@ -53,6 +57,7 @@ class PDMClosedPlanner:
     fractions: tuple[float, ...] = FRACTIONS
     offsets: tuple[float, ...] = OFFSETS
     deterministic: ClassVar[bool] = True
+    published_tracker: bool = False
     name: str = "pdm_closed"
     guides: GuideBook = field(default_factory=GuideBook, init=False, repr=False)
 
@@ -89,6 +94,7 @@ class PDMClosedPlanner:
             self.weights,
             self.brake,
             self.room,
+            self.published_tracker,
             table,
             poses,
         )
@@ -127,6 +133,7 @@ def plan_kernel(
     weights: Weights,
     emergency: Brake,
     room: Room,
+    published_tracker: bool,
     table: np.ndarray,
     out: np.ndarray,
 ) -> None:
@@ -158,7 +165,7 @@ def plan_kernel(
             n = f * goals.shape[0] + j
             offsets[n] = goals[j]
             unroll(way, start, fractions[f], goals[j], lengths[j], leads.rear[j], leads, driver, proposals[n])
-            drive(ego, proposals[n], work, states)
+            drive(ego, proposals[n], published_tracker, work, states)
             rate(states, history, comfort_filters, traffic, way, start.s, table[n])
     total_scores(table, offsets, weights)
     best = int(np.argmax(table[:, TOTAL]))
@@ -167,7 +174,7 @@ def plan_kernel(
         j, row = best % goals.shape[0], np.zeros(table.shape[1])
         for tries in range(3):
             brake(way, start, goals[j], lengths[j], emergency.decel + tries * emergency.harder, out)
-            drive(ego, out, work, states)
+            drive(ego, out, published_tracker, work, states)
             rate(states, history, comfort_filters, traffic, way, start.s, row)
             if row[HIT_TIME] == np.inf:
                 break

@@ -31,7 +31,7 @@ class GameFormerConfig:
     dropout: float = 0.1
 
 
-class AgentEncoder(nn.Module):
+class ActorEncoder(nn.Module):
     """(N, 21, n) -> (N, d): the last step of an LSTM."""
 
     def __init__(self, inputs: int, dim: int) -> None:
@@ -70,13 +70,13 @@ class LineEncoder(nn.Module):
         return tokens, (lines[..., 0] == 0).unflatten(2, (-1, GROUP)).any(3).flatten(1)
 
 
-class Encoder(nn.Module):
+class SceneFusion(nn.Module):
     """The scene -> tokens (B, 236, d): ego, 20 neighbours, 200 of lanes, 15 of crosswalks; hidden (B, 236)."""
 
     def __init__(self, config: GameFormerConfig) -> None:
         super().__init__()
         dim, rate = config.dim, config.dropout
-        self.ego_encoder, self.agent_encoder = AgentEncoder(7, dim), AgentEncoder(11, dim)
+        self.ego_encoder, self.agent_encoder = ActorEncoder(7, dim), ActorEncoder(11, dim)
         self.lane_encoder, self.crosswalk_encoder = LineEncoder(7, 50, dim, rate), LineEncoder(3, 30, dim, rate)
         layer = nn.TransformerEncoderLayer(
             dim, config.heads, 4 * dim, dropout=rate, activation=F.gelu, batch_first=True
@@ -216,7 +216,7 @@ class InteractionStage(nn.Module):
         return content, *self.decoder(content, place[:, :, None])
 
 
-class Decoder(nn.Module):
+class LevelDecoder(nn.Module):
     def __init__(self, config: GameFormerConfig) -> None:
         super().__init__()
         futures = FutureEncoder(config.dim)
@@ -269,7 +269,7 @@ class GameFormer(nn.Module):
     def __init__(self, config: GameFormerConfig | None = None) -> None:
         super().__init__()
         self.config = config = config or GameFormerConfig()
-        self.encoder, self.decoder, self.planner = Encoder(config), Decoder(config), PlanHead(config)
+        self.encoder, self.decoder, self.planner = SceneFusion(config), LevelDecoder(config), PlanHead(config)
 
     def forward(self, batch: Batch) -> Batch:
         encoding, hidden = self.encoder(batch)

@@ -22,7 +22,7 @@ from radp.planners.zoo.places import (
     wrap,
     yaw_rates,
 )
-from radp.planners.zoo.view import View
+from radp.planners.zoo.view import WorldView
 from radp.road.road_map import RoadMap
 from radp.scenario import Box, Ego, LightState, ObjectType
 
@@ -37,7 +37,7 @@ LIGHTS = {LightState.GREEN: 0, LightState.RED: 2}  # of green, yellow, red, unkn
 NO_LIGHT = 3
 
 
-def gameformer_sample(view: View) -> Sample:
+def gameformer_sample(view: WorldView) -> Sample:
     """With a future also ego_future (80, 3) and neighbors_future (20, 80, 3), and nobody behind is left out."""
     chosen = _chosen(view)
     past = _neighbours(view, chosen)
@@ -73,20 +73,20 @@ def _poses(states: np.ndarray, pose: np.ndarray) -> np.ndarray:
     return np.concatenate((to_frame(states[..., :2], pose), wrap(states[..., 2:3] - pose[2])), -1)
 
 
-def _ego(view: View) -> np.ndarray:
+def _ego(view: WorldView) -> np.ndarray:
     """(21, 7): velocity and acceleration in each frame's own direction."""
     ego = view.ego[-PAST:]
     return np.concatenate((_poses(ego, view.pose), ego[:, [Ego.VX, Ego.VY, Ego.AX, Ego.AY]]), -1)
 
 
-def _chosen(view: View) -> np.ndarray:
+def _chosen(view: WorldView) -> np.ndarray:
     """Road users of now, nearest to the rear axle first."""
     moving = np.flatnonzero(np.isin(view.types, KINDS) & view.valid[-1])
     apart = np.hypot(*(view.agents[-1, moving, :2] - view.pose[:2]).T)
     return moving[np.argsort(apart, kind="stable")][:NEIGHBOURS]
 
 
-def _neighbours(view: View, chosen: np.ndarray) -> np.ndarray:
+def _neighbours(view: WorldView, chosen: np.ndarray) -> np.ndarray:
     """(N, 21, 11) x, y, heading, velocity, yaw rate, length, width, vehicle, pedestrian, bicycle."""
     states = backfilled(view.agents[:, chosen], view.valid[:, chosen])
     places = _poses(states, view.pose)
@@ -98,7 +98,7 @@ def _neighbours(view: View, chosen: np.ndarray) -> np.ndarray:
     return np.concatenate(columns, -1).transpose(1, 0, 2)[:, -PAST:]
 
 
-def _map(view: View) -> Sample:
+def _map(view: WorldView) -> Sample:
     road, shapes, here = view.road, shapes_of(view.road), view.pose[:2]
     area = square(here, REACH)
     lights = np.full(len(road), NO_LIGHT)

@@ -21,19 +21,19 @@ from radp.planners.zoo.pluto_features import pluto_sample
 from radp.planners.zoo.urban_driver import UrbanDriver, UrbanDriverConfig
 from radp.planners.zoo.urban_driver_features import urban_driver_sample
 from radp.planners.zoo.vector_features import PLANTF_REACH, vector_sample
-from radp.planners.zoo.view import View
+from radp.planners.zoo.view import WorldView
 from radp.sim.plan import STEP_SECONDS
 
 
 @dataclass(frozen=True)
-class Kind:
+class ZooKind:
     """`poses`: what the network gave and its input -> (B, H, 3) x, y, heading, `step` seconds apart from now."""
 
     name: str
     network: Callable[[Any], nn.Module]
     config: type
     published: Any  # settings of the published weights
-    sample: Callable[[View], Sample]
+    sample: Callable[[WorldView], Sample]
     poses: Callable[[Any, Batch], Tensor]
     step: float = STEP_SECONDS
 
@@ -45,21 +45,21 @@ def _as_given(output: Tensor, _: Batch) -> Tensor:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("pdm-open", PDMOpen, PDMConfig, PDMConfig(), pdm_sample, _as_given, POSE_STEP),
-        Kind("pdm-hybrid", PDMOpen, PDMConfig, PDMConfig(offset=True), pdm_sample, _as_given, POSE_STEP),
-        Kind(
+        ZooKind("pdm-open", PDMOpen, PDMConfig, PDMConfig(), pdm_sample, _as_given, POSE_STEP),
+        ZooKind("pdm-hybrid", PDMOpen, PDMConfig, PDMConfig(offset=True), pdm_sample, _as_given, POSE_STEP),
+        ZooKind(
             "urban-driver", UrbanDriver, UrbanDriverConfig, UrbanDriverConfig(), urban_driver_sample, _as_given,
             POSE_STEP,
         ),
-        Kind(
+        ZooKind(
             "plantf", PlanTF, PlanTFConfig, PlanTFConfig(), lambda view: vector_sample(view, PLANTF_REACH),
             lambda output, _: best_plan(output),
         ),
-        Kind(
+        ZooKind(
             "pluto", Pluto, PlutoConfig, PlutoConfig(), pluto_sample,
             lambda output, batch: pluto.plans(output, batch)["output_trajectory"],
         ),
-        Kind(
+        ZooKind(
             "gameformer", GameFormer, GameFormerConfig, GameFormerConfig(), gameformer_sample,
             lambda output, _: output["ego_plan"],
         ),
@@ -67,6 +67,6 @@ KINDS = {
 }  # fmt: skip
 
 
-def times_of(kind: Kind, count: int) -> Tensor:
+def times_of(kind: ZooKind, count: int) -> Tensor:
     """(count,) seconds of the poses."""
     return torch.arange(1, count + 1, dtype=torch.float64) * kind.step

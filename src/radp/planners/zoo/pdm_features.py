@@ -11,7 +11,7 @@ from scipy.signal import savgol_filter
 from radp.planners.zoo.batch import Sample
 from radp.planners.zoo.pdm_open import LINE, PAST, POSE_STEP, POSES
 from radp.planners.zoo.places import route_lanes, shapes_of, to_frame, vertex_headings, wrap
-from radp.planners.zoo.view import View
+from radp.planners.zoo.view import WorldView
 from radp.road.map_memory import remember
 from radp.road.road_map import RoadMap
 from radp.road.route import correct_route
@@ -22,7 +22,7 @@ EVERY = 2  # frames between samples of the past
 DECIMALS = 8
 
 
-def pdm_sample(view: View, plan: np.ndarray | None = None) -> Sample:
+def pdm_sample(view: WorldView, plan: np.ndarray | None = None) -> Sample:
     """plan (n, 4): seconds from now, x, y, heading of PDM-Closed's plan in the world, where the network corrects it."""
     sample = ego_history(view)
     line = centre_line(view)
@@ -35,7 +35,7 @@ def pdm_sample(view: View, plan: np.ndarray | None = None) -> Sample:
     return sample
 
 
-def pdm_target(view: View) -> np.ndarray:
+def pdm_target(view: WorldView) -> np.ndarray:
     """(16, 3): where the ego was every 0.5 s after now."""
     every = round(POSE_STEP / 0.1)
     return relative(view.future_ego[every - 1 : every * POSES : every, :3], view.pose)
@@ -46,7 +46,7 @@ def relative(poses: np.ndarray, origin: np.ndarray) -> np.ndarray:
     return np.column_stack((to_frame(poses[:, :2], origin), wrap(poses[:, 2] - origin[2])))
 
 
-def ego_history(view: View) -> Sample:
+def ego_history(view: WorldView) -> Sample:
     """ego_position, ego_velocity, ego_acceleration (11, 3), oldest first; velocity and acceleration at the centre."""
     rows = np.arange(-1 - EVERY * (PAST - 1), 0, EVERY)
     ego, time = view.ego[rows], view.time_us[rows] * 1e-6
@@ -66,7 +66,7 @@ def _derivative(values: np.ndarray, order: int, times: int, step: float) -> np.n
     return np.round(savgol_filter(values, 5, order, deriv=times, delta=step), DECIMALS)
 
 
-def centre_line(view: View) -> np.ndarray:
+def centre_line(view: WorldView) -> np.ndarray:
     """(n, 3) x, y, unwrapped heading: the raw vertices of the lanes to drive, from the begin of the first one."""
     blocks = corrected_route(view)
     start = starting_lane(view, blocks)
@@ -79,12 +79,12 @@ def centre_line(view: View) -> np.ndarray:
     return np.column_stack((np.concatenate(lines), heading))
 
 
-def corrected_route(view: View) -> np.ndarray:
+def corrected_route(view: WorldView) -> np.ndarray:
     """Roadblocks of the route, corrected where the drive began and kept from then on."""
     return correct_route(view.road, tuple(dict.fromkeys(view.route)), view.start)
 
 
-def starting_lane(view: View, blocks: np.ndarray) -> int:
+def starting_lane(view: WorldView, blocks: np.ndarray) -> int:
     """The lane of the route under the rear axle that runs most as the ego looks; else the nearest one; -1: no route."""
     lanes, shapes = route_lanes(view.road, blocks), shapes_of(view.road)
     if not len(lanes):
@@ -99,13 +99,13 @@ def starting_lane(view: View, blocks: np.ndarray) -> int:
     return int(lanes[np.argmin(shapely.distance(shapes.lanes[lanes], ego_box(view)))])
 
 
-def _turned(view: View, lane: int) -> float:
+def _turned(view: WorldView, lane: int) -> float:
     line = view.road.centerlines[lane]
     nearest = np.argmin(np.hypot(*(line - view.pose[:2]).T))
     return float(abs(wrap(vertex_headings(line)[nearest] - view.pose[2])))
 
 
-def ego_box(view: View) -> shapely.Geometry:
+def ego_box(view: WorldView) -> shapely.Geometry:
     ahead = np.array([np.cos(view.pose[2]), np.sin(view.pose[2])]) * PACIFICA.length / 2
     aside = np.array([-ahead[1], ahead[0]]) * PACIFICA.width / PACIFICA.length
     signs = ((1, 1), (-1, 1), (-1, -1), (1, -1))

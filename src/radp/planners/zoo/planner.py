@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from radp.planners.pdm.planner import PDMClosedPlanner
 from radp.planners.zoo.batch import Sample, collate
-from radp.planners.zoo.kinds import KINDS, Kind, times_of
+from radp.planners.zoo.kinds import KINDS, ZooKind, times_of
 from radp.planners.zoo.pdm_features import pdm_sample
 from radp.planners.zoo.pdm_open import POSE_STEP, POSES
 from radp.planners.zoo.view import views_of
@@ -25,7 +25,7 @@ class ZooPlanner:
 
     deterministic: ClassVar[bool] = True
 
-    def __init__(self, kind: Kind, model: nn.Module, name: str | None = None) -> None:
+    def __init__(self, kind: ZooKind, model: nn.Module, name: str | None = None) -> None:
         self.kind, self.model, self.name = kind, model.eval(), name or kind.name
 
     def plan(self, observation: Observation) -> Plan:
@@ -44,7 +44,7 @@ class PDMHybridPlanner(ZooPlanner):
     """PDM-Closed for the first 2 s, PDM-Offset's correction of its plan for the rest."""
 
     def __init__(
-        self, kind: Kind, model: nn.Module, name: str | None = None, closed: PDMClosedPlanner | None = None
+        self, kind: ZooKind, model: nn.Module, name: str | None = None, closed: PDMClosedPlanner | None = None
     ) -> None:
         super().__init__(kind, model, name)
         self.closed = closed or PDMClosedPlanner()

@@ -36,7 +36,7 @@ class PlanTFConfig:
     state_dropout: float = 0.75
 
 
-class MapEncoder(nn.Module):
+class PolygonEncoder(nn.Module):
     """Polygons -> (B, M, d): their centre lines, kind, route, light and speed limit."""
 
     def __init__(self, dim: int) -> None:
@@ -95,7 +95,7 @@ class PlanTF(nn.Module):
         dim = config.dim
         self.pos_emb = nn.Sequential(nn.Linear(4, dim), nn.ReLU(), nn.Linear(dim, dim))
         self.agent_encoder = AgentEncoder(dim, config.drop_path, config.state_dropout)
-        self.map_encoder = MapEncoder(dim)
+        self.map_encoder = PolygonEncoder(dim)
         self.encoder_blocks = encoder_blocks(dim, config.heads, config.depth, config.drop_path)
         self.norm = nn.LayerNorm(dim)
         self.trajectory_decoder = TrajectoryDecoder(dim, config.modes)

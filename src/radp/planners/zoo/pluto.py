@@ -72,7 +72,7 @@ class MlpLayer(nn.Module):
         return self.mlp(x)
 
 
-class MapEncoder(nn.Module):
+class BorderedPolygonEncoder(nn.Module):
     """Polygons -> (B, M, d); in contrast to planTF's, points also know where the borders are."""
 
     def __init__(self, dim: int) -> None:
@@ -94,7 +94,7 @@ class MapEncoder(nn.Module):
         return shape + polygon_kinds(self, batch) + speed
 
 
-class StaticEncoder(nn.Module):
+class ObstacleEncoder(nn.Module):
     """Static objects -> (B, N, d) by size and kind; zeros where there is none."""
 
     def __init__(self, dim: int) -> None:
@@ -203,7 +203,7 @@ class Pluto(nn.Module):
         dim = config.dim
         self.pos_emb = FourierEmbedding(3, dim)
         self.agent_encoder = AgentEncoder(dim, config.drop_path, config.state_dropout)
-        self.map_encoder, self.static_objects_encoder = MapEncoder(dim), StaticEncoder(dim)
+        self.map_encoder, self.static_objects_encoder = BorderedPolygonEncoder(dim), ObstacleEncoder(dim)
         self.encoder_blocks = encoder_blocks(dim, config.heads, config.depth, config.drop_path)
         self.norm = nn.LayerNorm(dim)
         self.agent_predictor = AgentPredictor(dim)

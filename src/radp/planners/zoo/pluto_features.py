@@ -8,7 +8,7 @@ import shapely
 from radp.planners.zoo.batch import Sample
 from radp.planners.zoo.places import meets, shapes_of, square, vertex_headings, wrap
 from radp.planners.zoo.vector_features import PLUTO_REACH, to_ego_frame, world_sample
-from radp.planners.zoo.view import View
+from radp.planners.zoo.view import WorldView
 from radp.road.road_map import RoadMap
 from radp.road.route import correct_route
 from radp.scenario import Box, Ego, ObjectType
@@ -27,7 +27,7 @@ STATIC = {
 }  # fmt: skip
 
 
-def pluto_sample(view: View) -> Sample:
+def pluto_sample(view: WorldView) -> Sample:
     """All inputs of PLUTO for one moment; with a future also the targets."""
     sample = world_sample(view, PLUTO_REACH)
     training = len(view.future_ego) > 0
@@ -37,7 +37,7 @@ def pluto_sample(view: View) -> Sample:
     return to_ego_frame(sample, PLUTO_REACH.radius)
 
 
-def static_objects(view: View, road_reach: float) -> Sample:
+def static_objects(view: WorldView, road_reach: float) -> Sample:
     """Static objects of now within 120 m that stand on a lane."""
     there = np.flatnonzero(np.isin(view.types, list(STATIC)) & view.valid[-1])
     states = view.agents[-1, there]
@@ -63,7 +63,7 @@ def _box(state: np.ndarray, size: np.ndarray) -> shapely.Geometry:
     return shapely.Polygon([state[:2] + a * ahead + b * aside for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))])
 
 
-def reference_features(view: View) -> Sample:
+def reference_features(view: WorldView) -> Sample:
     """R lines of 120 points in the world: position, vector (R, 120, 2), orientation, valid_mask (R, 120), and
     future_projection (R, 8, 2): how far along and beside each line the ego was after 1 ... 8 s."""
     lines = reference_lines(view)
@@ -89,7 +89,7 @@ def reference_features(view: View) -> Sample:
     }
 
 
-def reference_lines(view: View) -> list[np.ndarray]:
+def reference_lines(view: WorldView) -> list[np.ndarray]:
     """(n, 3) x, y, heading each: every way on along the route, up to 120 m, from where the ego is."""
     road = view.road
     route = set(correct_route(road, view.route, view.pose).tolist())
@@ -106,7 +106,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.abs(a[:n, :2] - b[:n, :2]).sum(-1).max() < SAME)
 
 
-def _starts(view: View, route: set[int]) -> list[int]:
+def _starts(view: WorldView, route: set[int]) -> list[int]:
     """Connectors, then lanes of the route round the ego that run its way; none that follows another one."""
     road, shapes = view.road, shapes_of(view.road)
     near = meets(np.where(road.is_connector, shapes.lines, shapes.lanes), square(view.centre, START_REACH))
@@ -120,14 +120,14 @@ def _starts(view: View, route: set[int]) -> list[int]:
     return [lane for lane in kept if lane not in following]
 
 
-def _turned(view: View, lane: int) -> float:
+def _turned(view: WorldView, lane: int) -> float:
     line = view.road.centerlines[lane]
     heading, thin = vertex_headings(line)[::EVERY], line[::EVERY]
     nearest = np.argmin(np.hypot(*(thin - view.pose[:2]).T))
     return float(abs(wrap(heading[nearest] - view.pose[2])))
 
 
-def _ways(view: View, start: int, route: set[int]) -> list[list[int]]:
+def _ways(view: WorldView, start: int, route: set[int]) -> list[list[int]]:
     """Chains of lanes from a starting lane on, depth first."""
     road, shapes = view.road, shapes_of(view.road)
     found: list[list[int]] = []

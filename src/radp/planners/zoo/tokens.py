@@ -21,7 +21,7 @@ LEVELS = ((32, 2, 3), (64, 4, 3), (128, 8, 5))  # channels, heads, window of eac
 BLOCKS = 2  # of each level
 
 
-class DropPath(nn.Module):
+class RowDropPath(nn.Module):
     """Leaves a branch out for whole rows with probability `rate` in training, and scales the others."""
 
     def __init__(self, rate: float) -> None:
@@ -35,7 +35,7 @@ class DropPath(nn.Module):
         return x * keep / (1.0 - self.rate)
 
 
-class Mlp(nn.Module):
+class GeluMlp(nn.Module):
     """(..., d) -> (..., d) through `hidden` with GELU."""
 
     def __init__(self, dim: int, hidden: int) -> None:
@@ -72,8 +72,8 @@ class HistoryBlock(nn.Module):
     def __init__(self, dim: int, heads: int, window: int, drop: float) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
-        self.attn, self.mlp = NeighbourAttention(dim, heads, window), Mlp(dim, 3 * dim)
-        self.drop_path = DropPath(drop)
+        self.attn, self.mlp = NeighbourAttention(dim, heads, window), GeluMlp(dim, 3 * dim)
+        self.drop_path = RowDropPath(drop)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.drop_path(self.attn(self.norm1(x)))
@@ -223,7 +223,7 @@ class EncoderBlock(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
         self.attn = nn.MultiheadAttention(dim, heads, batch_first=True)
-        self.mlp, self.drop_path = Mlp(dim, 4 * dim), DropPath(drop)
+        self.mlp, self.drop_path = GeluMlp(dim, 4 * dim), RowDropPath(drop)
 
     def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
         h = self.norm1(x)

@@ -21,7 +21,7 @@ from radp.planners.zoo.places import (
     yaw_rates,
 )
 from radp.planners.zoo.urban_driver import LAYERS, PAST, POINTS, assemble
-from radp.planners.zoo.view import View
+from radp.planners.zoo.view import WorldView
 from radp.road.road_map import RoadMap
 from radp.scenario import Box, Ego, LightState, ObjectType
 
@@ -31,7 +31,7 @@ COUNTS = {name: count for name, count, _ in LAYERS}
 UNKNOWN_LIGHT, GREEN_LIGHT, RED_LIGHT = (np.eye(4)[i] for i in (3, 0, 2))
 
 
-def urban_driver_sample(view: View) -> Sample:
+def urban_driver_sample(view: WorldView) -> Sample:
     """features (191, 20, 8), avails (191, 20)."""
     return assembled(raw_features(view))
 
@@ -42,13 +42,13 @@ def assembled(raw: Sample) -> Sample:
     return {"features": features.numpy(), "avails": avails.numpy()}
 
 
-def raw_features(view: View) -> Sample:
+def raw_features(view: WorldView) -> Sample:
     """ego (5, 7), agents_VEHICLE (5, N, 8), coords_X and avails_X of each map layer, traffic_light_LANE (30, 20, 4)."""
     rows = np.arange(-1 - EVERY * (PAST - 1), 0, EVERY)
     return {"ego": _ego(view, rows), "agents_VEHICLE": _vehicles(view, rows), **_map(view)}
 
 
-def _ego(view: View, rows: np.ndarray) -> np.ndarray:
+def _ego(view: WorldView, rows: np.ndarray) -> np.ndarray:
     """x, y, heading; velocity and acceleration less those of now, which the network does not read."""
     ego = view.ego[rows].astype(np.float32).astype(np.float64)
     now = ego[-1]
@@ -57,7 +57,7 @@ def _ego(view: View, rows: np.ndarray) -> np.ndarray:
     return np.column_stack((place, wrap(ego[:, 2] - now[2]), *change)).astype(np.float32)
 
 
-def _vehicles(view: View, rows: np.ndarray) -> np.ndarray:
+def _vehicles(view: WorldView, rows: np.ndarray) -> np.ndarray:
     """(5, N, 8) x, y, heading, velocity, yaw rate, length, width. Positions pass through float32 in the world, and the
     ego's velocity, which is given in its own frame, is taken off before the turn: both as published."""
     ego = view.ego[-1].astype(np.float32).astype(np.float64)
@@ -74,7 +74,7 @@ def _vehicles(view: View, rows: np.ndarray) -> np.ndarray:
     return np.concatenate(columns, -1).astype(np.float32)
 
 
-def _map(view: View) -> Sample:
+def _map(view: WorldView) -> Sample:
     road, shapes, here = view.road, shapes_of(view.road), view.pose[:2]
     area, point = square(here, REACH), shapely.Point(here)
     is_lane = ~road.is_connector
@@ -115,7 +115,7 @@ def _layer(members: list[np.ndarray], count: int, pose: np.ndarray) -> tuple[np.
     return coords, avails
 
 
-def lane_lights(view: View) -> np.ndarray:
+def lane_lights(view: WorldView) -> np.ndarray:
     """(L, 4) one-hot green, yellow, red, unknown. Lights are looked up by the number in the published map, which a lane
     and a connector may share; yellow counts as unknown."""
     lights = np.tile(UNKNOWN_LIGHT, (len(view.road), 1))

@@ -13,7 +13,7 @@ import shapely
 from radp.planners.zoo.batch import Sample
 from radp.planners.zoo.places import by_length, meets, shapes_of, square, turn_back, wrap
 from radp.planners.zoo.tokens import PAST
-from radp.planners.zoo.view import View
+from radp.planners.zoo.view import WorldView
 from radp.road.route import correct_route
 from radp.scenario import PACIFICA, Box, Ego, LightState, ObjectType
 
@@ -40,7 +40,7 @@ PLANTF_REACH = Reach(100.0, 32, plain_category=True)
 PLUTO_REACH = Reach(120.0, 48, plain_category=False)
 
 
-def vector_sample(view: View, reach: Reach) -> Sample:
+def vector_sample(view: WorldView, reach: Reach) -> Sample:
     """All inputs of planTF for one moment; with a future also agent/target."""
     sample = world_sample(view, reach)
     if reach.plain_category and not len(view.future_ego):
@@ -48,11 +48,11 @@ def vector_sample(view: View, reach: Reach) -> Sample:
     return to_ego_frame(sample, reach.radius)
 
 
-def world_sample(view: View, reach: Reach) -> Sample:
+def world_sample(view: WorldView, reach: Reach) -> Sample:
     return {"current_state": current_state(view), **_agents(view, reach.agents), **_map(view, reach.radius)}
 
 
-def current_state(view: View) -> np.ndarray:
+def current_state(view: WorldView) -> np.ndarray:
     """(7,) x, y, yaw in the world, speed and acceleration ahead, steering and yaw rate from the last 0.1 s."""
     now, before = view.ego[-1], view.ego[-2]
     speed, steering, rate = abs(now[Ego.VX]), 0.0, 0.0
@@ -63,7 +63,7 @@ def current_state(view: View) -> np.ndarray:
     return np.array([*now[:3], now[Ego.VX], now[Ego.AX], steering, rate])
 
 
-def _agents(view: View, most: int) -> Sample:
+def _agents(view: WorldView, most: int) -> Sample:
     """The ego first, then the others of now, nearest first; frames in which somebody was not seen are zeros."""
     ego = np.concatenate((view.ego[-PAST:], view.future_ego))
     states = np.concatenate((view.agents[-PAST:], view.future_agents)).transpose(1, 0, 2)
@@ -85,7 +85,7 @@ def _agents(view: View, most: int) -> Sample:
     }
 
 
-def _map(view: View, radius: float) -> Sample:
+def _map(view: WorldView, radius: float) -> Sample:
     """Lanes, connectors and crosswalks whose area meets the square round the ego, in the map's order."""
     road, shapes, area = view.road, shapes_of(view.road), square(view.centre, radius)
     lanes = meets(shapes.lanes, area)

@@ -16,7 +16,7 @@ FUTURE = 80
 
 
 @dataclass(frozen=True)
-class View:
+class WorldView:
     """k >= 21 frames of 0.1 s, the last one is now; f >= 0 frames after it; A objects. World frame."""
 
     road: RoadMap
@@ -46,7 +46,7 @@ class View:
         return np.array([x, y]) + PACIFICA.rear_axle_to_center * np.array([np.cos(heading), np.sin(heading)])
 
 
-def views_of(observation: Observation) -> Iterator[View]:
+def views_of(observation: Observation) -> Iterator[WorldView]:
     """The worlds of an observation, one by one; no future. Where a drive has no history, the ego kept its speed."""
     for b, briefing in enumerate(observation.briefings):
         agents, time_us, ego = observation.agents[b], observation.time_us[b], observation.ego[b]
@@ -55,20 +55,20 @@ def views_of(observation: Observation) -> Iterator[View]:
             ego = np.concatenate((ego_before(ego[missing], steps * DT), ego[missing:]))
             time_us = np.concatenate((time_us[missing] + steps * DT_US, time_us[missing:]))
         lanes, states = observation.lights(b)
-        yield View(
+        yield WorldView(
             briefing.map, briefing.route, briefing.pose, time_us, ego, agents,
             observation.agent_valid[b], observation.agent_type[b], observation.agent_size[b], lanes, states,
             np.zeros((0, len(Ego))), agents[:0], observation.agent_valid[b, :0],
         )  # fmt: skip
 
 
-def view_of_log(scenario: Scenario, frame: int, history: int = HISTORY, future: int = FUTURE) -> View:
+def view_of_log(scenario: Scenario, frame: int, history: int = HISTORY, future: int = FUTURE) -> WorldView:
     """A frame of a log (counted from its first one) with what came after it; the drive begins at this frame."""
     past, after = slice(frame - history + 1, frame + 1), slice(frame + 1, frame + 1 + future)
     if past.start < 0 or after.stop > len(scenario.time_us):
         raise ValueError(f"scenario {scenario.token!r}: frame {frame} lacks {history} frames of past or {future} after")
     states, valid = scenario.tracks.state.transpose(1, 0, 2), scenario.tracks.valid.T
-    return View(
+    return WorldView(
         scenario.map, scenario.route, scenario.ego[frame, :3], scenario.time_us[past], scenario.ego[past],
         states[past], valid[past], scenario.tracks.type, scenario.tracks.size, scenario.lights.lane,
         scenario.lights.state[frame], scenario.ego[after], states[after], valid[after],

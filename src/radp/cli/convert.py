@@ -21,10 +21,12 @@ class DataConvert:
         radp data convert --source waymo-json --data path/to/json --out runs/waymo
         radp data convert --source waymo-json --data path/to/json --ego all --out runs/waymo-all --workers 2
         radp data convert --source nuplan --db nuplan/val --maps nuplan/maps --filter val14.yaml --out runs/val14
+        radp data convert --source nuplan-log --data exp/simulation_log --maps nuplan/maps --out runs/their-drives
     """
 
     source: str
-    """nuplan, waymo-json, waymo-proto, scenarionet, argoverse or commonroad."""
+    """nuplan, nuplan-log (SimulationLog files of nuplan-devkit), waymo-json, waymo-proto, scenarionet, argoverse or
+    commonroad."""
     out: Path
     """Folder for the store."""
     workers: int = 1

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 class Explain:
     """Say which rule presses on a plan: how strongly, from which second of the plan on, because of which object.
 
-    Either a planner drives scenarios and its worst moments are reported, or one trajectory in a file is explained.
+    Either a planner drives scenarios and its worst moments are reported, or one trajectory in a file is explained, or
+    the plans in a SimulationLog of nuplan-devkit, whatever planner made them.
 
     Example:
         radp explain --scenarios sumo14-val --planner pdm_closed --limit 3 --calibration radp-mini
         radp explain --scenario scenario.json.gz --trajectory plan.csv --at 2.5
+        radp explain --log drive.msgpack.xz --maps nuplan/maps
     """
 
     scenarios: str | None = None
@@ -34,6 +36,10 @@ class Explain:
     """A file with one scenario (neutral JSON)."""
     trajectory: Path | None = None
     """A plan of the rear axle: .csv with columns x, y, heading (or cos, sin) and perhaps t, or .npz."""
+    log: Path | None = None
+    """A SimulationLog file (.msgpack.xz)."""
+    maps: Path | None = None
+    """Folder of nuPlan's maps, for the log; without it rules that need a map have no pressure."""
     calibration: str | None = None
     """Packaged model or folder with the usual levels of the rules; the planner's own if not given."""
     rule_set: str = "v2"
@@ -58,7 +64,10 @@ class Explain:
     def __call__(self) -> int:
         from radp.report.explain import explained_text
 
-        if (self.scenarios and self.planner) and not (self.scenario or self.trajectory):
+        if self.log and not (self.scenarios or self.planner or self.scenario or self.trajectory):
+            worst = None if self.all_frames else self.worst
+            explained, scale = _logged(self.log, self.maps, self.calibration, self.rule_set, worst)
+        elif (self.scenarios and self.planner) and not (self.log or self.scenario or self.trajectory):
             if self.worst < 1 or (self.limit or 1) < 1:
                 raise BadInput("worst and limit must be at least 1")
             explained, scale = _drive(
@@ -71,12 +80,12 @@ class Explain:
                 None if self.all_frames else self.worst,
                 self.seed,
             )
-        elif (self.scenario and self.trajectory) and not (self.scenarios or self.planner):
+        elif (self.scenario and self.trajectory) and not (self.log or self.scenarios or self.planner):
             explained, scale = _one_plan(
                 self.scenario, self.trajectory, self.calibration, self.rule_set, self.at, self.coordinates == "world"
             )
         else:
-            raise BadInput("give either --scenarios and --planner, or --scenario and --trajectory")
+            raise BadInput("give --scenarios and --planner, or --scenario and --trajectory, or --log")
         if self.json:
             print(json_text({"calibrated": scale is not None, "scenarios": [asdict(t) for t in explained]}))
         else:
@@ -121,6 +130,16 @@ def _one_plan(
         raise BadInput(f"at is {at:g} s, expected 0 to {0.1 * (one.frames - 1):g} s")
     plan = read_plan(trajectory, observe_logs([one], step), world)
     return [explain_plan(plan, one, step, scale, rules)[0]], scale
+
+
+def _logged(
+    log: Path, maps: Path | None, calibration: str | None, rules: str, worst: int | None
+) -> tuple[list[Explained], Calibration | None]:
+    from radp.report.explain import explain_rollout
+    from radp.sources.nuplan.simulation_log import read_simulation_log
+
+    scale = _calibration(calibration, rules) if calibration else None
+    return [explain_rollout(read_simulation_log(log, maps), scale, worst, rules)], scale
 
 
 def _calibration(name: str, rules: str) -> Calibration:

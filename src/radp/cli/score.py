@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
@@ -16,7 +16,8 @@ from radp.runs.json_text import json_text
 if TYPE_CHECKING:
     from radp.sim.rollout import Rollout
 
-SUFFIXES = (".json", ".json.gz")
+TABLES = (".parquet", ".csv")
+SUFFIXES, LOG_SUFFIX = (".json", ".json.gz"), ".msgpack.xz"
 BATCH = 64  # drives read and scored at a time
 
 
@@ -24,17 +25,22 @@ BATCH = 64  # drives read and scored at a time
 class Score:
     """Score drives with nuPlan's closed-loop metrics: what cost how much, when, with which object, by what margin.
 
-    Takes neutral JSON files (.json, .json.gz), folders of them, and folders of radp simulate. A file that cannot be
-    used gets one sentence on stderr and exit code 2; the others are scored all the same.
+    Takes neutral JSON files (.json, .json.gz), SimulationLog files of nuplan-devkit (.msgpack.xz), folders of either,
+    folders of radp simulate, and results that nuplan-devkit wrote (aggregator .parquet or .csv, folders of metric
+    files). A file that cannot be used gets one sentence on stderr and exit code 2; the others are scored all the same.
+    A SimulationLog without its map has no score, only what needs no map.
 
     Example:
         radp score drive.json.gz
         radp score runs/pdm --json
         radp score exported/ --quiet
+        radp score drive.msgpack.xz --maps nuplan/maps
     """
 
     paths: Positional[tuple[Path, ...]]
     """Files or folders."""
+    maps: Path | None = None
+    """Folder of nuPlan's maps, for SimulationLog files."""
     json: bool = False
     """Print one JSON object: drives (the score cards), summary, errors."""
     quiet: bool = False
@@ -48,8 +54,10 @@ class Score:
         if not self.paths:
             raise BadInput("radp score needs at least one file or folder")
         errors: list[str] = []
-        cards, seeds = [], set()
-        for batch in _batches(_rollouts(self.paths, errors)):
+        tables = tuple(path for path in self.paths if _is_table(path))
+        cards, seeds = _published(tables, errors), {0} if tables else set()
+        drives = tuple(path for path in self.paths if path not in tables)
+        for batch in _batches(_rollouts(drives, self.maps, errors)):
             for result in evaluate_many(batch):
                 cards.append(score_card(result))
                 seeds.add(result.seed)
@@ -63,18 +71,41 @@ class Score:
         return 2 if errors or not cards else 0
 
 
-def _rollouts(paths: tuple[Path, ...], errors: list[str]) -> Iterator[Rollout]:
+def _is_table(path: Path) -> bool:
+    """Whether nuplan-devkit wrote results there."""
+    return path.suffix in TABLES or (path.is_dir() and any(path.glob("metrics.*.parquet")))
+
+
+def _published(paths: tuple[Path, ...], errors: list[str]) -> list[dict[str, Any]]:
+    """Score cards of nuplan-devkit's results; means that stand without their scenarios are printed as they are."""
+    from radp.sources.nuplan.results import read_results
+
+    cards = []
+    for path in paths:
+        try:
+            results = read_results(path)
+        except BadInput as error:
+            _complain(str(error), errors)
+            continue
+        cards += results.cards
+        for row in () if results.cards else results.totals:
+            words = [str(row[name]) for name in ("model", "simulation", "validation", "scenario_type") if row.get(name)]
+            print(f"{row['planner_name']}  {' '.join(words)}  n {row['num_scenarios']:.0f}  score {row['score']:.4f}")
+    return cards
+
+
+def _rollouts(paths: tuple[Path, ...], maps: Path | None, errors: list[str]) -> Iterator[Rollout]:
     """The drives at all paths; what cannot be read is reported on stderr and kept in `errors`."""
     for path in paths:
         before, count = len(errors), 0
-        for rollout in _drives_at(path, errors):
+        for rollout in _drives_at(path, maps, errors):
             count += 1
             yield rollout
         if count == 0 and len(errors) == before:
             _complain(f"{path} holds no drives", errors)
 
 
-def _drives_at(path: Path, errors: list[str]) -> Iterator[Rollout]:
+def _drives_at(path: Path, maps: Path | None, errors: list[str]) -> Iterator[Rollout]:
     from radp.scenario.neutral_json import load_json
     from radp.sim.rollout import read_rollout, rollout_from_json
 
@@ -86,6 +117,8 @@ def _drives_at(path: Path, errors: list[str]) -> Iterator[Rollout]:
         except (BadInput, OSError) as error:
             _complain(str(error), errors)
     elif path.is_dir():
+        for file in sorted(path.rglob(f"*{LOG_SUFFIX}")):
+            yield from _drives_at(file, maps, errors)
         for file in sorted(f for f in path.iterdir() if f.name.endswith(SUFFIXES)):
             try:
                 data = load_json(file)
@@ -93,6 +126,13 @@ def _drives_at(path: Path, errors: list[str]) -> Iterator[Rollout]:
                     yield rollout_from_json(data, str(file))
             except ValueError as error:
                 _complain(str(error), errors)
+    elif path.name.endswith(LOG_SUFFIX):
+        from radp.sources.nuplan.simulation_log import read_simulation_log
+
+        try:
+            yield read_simulation_log(path, maps)
+        except ValueError as error:
+            _complain(str(error), errors)
     else:
         try:
             yield read_rollout(path)

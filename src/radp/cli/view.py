@@ -22,10 +22,14 @@ class View:
         radp view runs/pdm --out pages
         radp view runs/pdm --other runs/idm --out pages
         radp view runs/pdm --token 3a7f --gif --out film
+        radp view drive.msgpack.xz --maps nuplan/maps --out pages
     """
 
     run: Positional[Path]
-    """Folder of radp simulate."""
+    """Folder of radp simulate; or a SimulationLog file of nuplan-devkit or a folder of them, which are written as a run
+    into OUT/run first."""
+    maps: Path | None = None
+    """Folder of nuPlan's maps, for SimulationLog files; without it their pages show no road."""
     other: Path | None = None
     """A second run of the same scenarios, shown beside the first in lock step."""
     out: Path | None = None
@@ -42,19 +46,20 @@ class View:
     """Print the paths as JSON."""
 
     def __call__(self) -> int:
-        from radp.evaluation.closed_loop import Run
+        from radp.evaluation.logged_runs import open_drives
         from radp.report.viewer import write_films, write_site
 
         if self.limit is not None and self.limit < 1:
             raise BadInput(f"limit is {self.limit}, expected at least 1")
-        runs = [Run.open(folder) for folder in (self.run, self.other) if folder is not None]
+        out = self.out or (self.run.parent if self.run.is_file() else self.run) / "view"
+        runs = [open_drives(path, self.maps, out) for path in (self.run, self.other) if path is not None]
         suffixes = [suffix for suffix, wanted in ((".gif", self.gif), (".mp4", self.mp4)) if wanted]
         if suffixes:
             from radp.report.viewer.film import check_film
 
             for suffix in suffixes:
                 check_film(suffix)
-        site = write_site(runs, self.out or self.run / "view", self.limit, self.token)
+        site = write_site(runs, out, self.limit, self.token)
         films = [str(path) for path in write_films(runs, site, suffixes)]
         if self.json:
             pages = {name: str(path) for name, path in site.pages.items()}

@@ -44,7 +44,7 @@ def score_card(score: ScenarioScore) -> dict[str, Any]:
         "planner": score.planner,
         "agents": score.agent_mode,
         "seed": score.seed,
-        "score": score.score,
+        "score": None if np.isnan(score.score) else score.score,
         "seconds": _time(details, len(details.time_us) - 1) if details else None,
         "failure": score.failure,
         "metrics": {
@@ -90,7 +90,7 @@ def metric_costs(metrics: dict[str, Metric]) -> dict[str, float]:
 
 
 def _gain(score: ScenarioScore, name: str) -> float:
-    if not score.metrics[name].valid:
+    if not score.metrics[name].valid or np.isnan(score.score):
         return 0.0
     return aggregate({**score.metrics, name: Metric(1.0)}) - score.score
 
@@ -200,7 +200,8 @@ _MOMENTS = {
 
 def card_text(card: dict[str, Any]) -> str:
     """The card for people: what cost something first, then what was kept and how closely."""
-    head = f"{card['token']}  {card['kind']}  ({card['planner']}, {card['agents']})  score {card['score']:.4f}"
+    score = "n/a" if card["score"] is None else f"{card['score']:.4f}"
+    head = f"{card['token']}  {card['kind']}  ({card['planner']}, {card['agents']})  score {score}"
     if card.get("seconds") is not None:
         head += f"  {card['seconds']:.1f} s"
     if card["failure"] is not None:

@@ -57,7 +57,10 @@ class Details:
 
 @dataclass(frozen=True)
 class ScenarioScore:
-    """score in [0, 1] and the eight metrics by name; `details` is None when the planner failed (score 0)."""
+    """score in [0, 1] and the eight metrics by name; `details` is None when the planner failed (score 0).
+
+    The score of a drive without a map is NaN.
+    """
 
     token: str
     kind: str
@@ -144,7 +147,21 @@ def evaluate(rollout: Rollout) -> ScenarioScore:
         "speed_limit_compliance": details.speed_limit.metric,
         "ego_is_comfortable": details.comfort.metric,
     }
-    return _score_of(rollout, aggregate(metrics), metrics, details, None)
+    metrics = known_metrics(rollout, metrics, details)
+    known = len(rollout.scenario.map) > 0
+    return _score_of(rollout, aggregate(metrics) if known else np.nan, metrics, details, None)
+
+
+def known_metrics(rollout: Rollout, metrics: dict[str, Metric], details: Details) -> dict[str, Metric]:
+    """Without a map only comfort has a value, and collisions if there is none; without an expert progress has none."""
+    scenario = rollout.scenario
+    if not len(scenario.map):
+        kept = {"ego_is_comfortable"} | (set() if details.collisions.collisions else {GATES[0]})
+    elif "expert" in scenario.tags.get("unknown", "").split(", "):
+        kept = set(METRICS) - {"ego_is_making_progress", "ego_progress_along_expert_route"}
+    else:
+        return metrics
+    return {name: value if name in kept else NO_VALUE for name, value in metrics.items()}
 
 
 def evaluate_many(rollouts: Iterable[Rollout], threads: int | None = None) -> list[ScenarioScore]:

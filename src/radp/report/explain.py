@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import ExplainedPlanner, plan_and_scene
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute, on_rules_terms
+from radp.report.viewer.explain import scenes_of_drive
 from radp.report.viewer.words import kind_words, margin_words, object_words
 from radp.rules import Rule, registered_rules, rule_set
 from radp.rules.sets import V2
@@ -23,6 +25,7 @@ from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner
 from radp.sim.replay import observe_logs
+from radp.sim.rollout import Rollout
 from radp.sim.settings import Agents
 from radp.sim.simulate import simulate
 
@@ -79,6 +82,22 @@ def explain_plan(
     seconds = float(scenario.time_us[frame] - scenario.time_us[scenario.start]) * 1e-6
     moment = _moment(reasons, 0, step, seconds, scenario.tracks)
     return Explained(scenario.token, scenario.kind, [moment]), why
+
+
+def explain_rollout(
+    rollout: Rollout, calibration: Calibration | None = None, worst: int | None = 3, rules: str = ""
+) -> Explained:
+    """The plans that a drive kept, whoever made them, each in the moment it was made."""
+    scenario = rollout.scenario
+    if rollout.plans is None:
+        return Explained(scenario.token, scenario.kind, [], "the drive keeps no plans")
+    scene = scenes_of_drive(rollout, len(rollout.plans))
+    chosen_rules = rule_set(rules or _set_of(calibration))
+    reasons, _ = _reasons(Plan(torch.from_numpy(rollout.plans)), scene, calibration, chosen_rules)
+    chosen = range(len(rollout.plans)) if worst is None else worst_moments(reasons, worst)
+    seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
+    moments = [_moment(reasons, i, i, float(seconds[i]), rollout.agents) for i in chosen]
+    return Explained(scenario.token, scenario.kind, moments, rollout.failure)
 
 
 def _set_of(calibration: Calibration | None) -> str:

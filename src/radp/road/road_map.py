@@ -199,6 +199,20 @@ def _goes_round(neighbor: np.ndarray) -> bool:
     return bool((there >= 0).any())
 
 
+def _no_road() -> RoadMap:
+    lines, links, nothing = Ragged.from_rows([], width=2), Ragged.from_rows([], dtype=np.int64), np.zeros(0, np.int64)
+    return RoadMap(
+        lane_ids=(), is_connector=np.zeros(0, bool), centerlines=lines, left=lines, right=lines,
+        lane_polygons=Polygons.from_exteriors([]), speed_limit=np.zeros(0), has_speed_limit=np.zeros(0, bool),
+        predecessors=links, successors=links, left_neighbor=nothing, right_neighbor=nothing, roadblock=nothing,
+        lane_stop_lines=links, roadblocks=NO_AREAS, intersections=NO_AREAS, drivable=NO_AREAS, stop_lines=NO_AREAS,
+        crosswalks=NO_AREAS,
+    )  # fmt: skip
+
+
+NO_ROAD = _no_road()  # of logs that come without a map
+
+
 def _strips(left: Ragged, right: Ragged) -> Polygons:
     """Areas between borders: left border, then the right one backwards."""
     return Polygons.from_exteriors([np.concatenate((a, b[::-1])) for a, b in zip(left, right)])

@@ -68,8 +68,12 @@ def is_random(planner: Planner) -> bool:
 
 def plan_from_world(observation: Observation, poses: np.ndarray, times: np.ndarray | None = None) -> Plan:
     """poses (B, H, 3): x, y, heading of the rear axle in the WORLD; times (B, H) seconds from now -> Plan, float64."""
-    now = torch.from_numpy(np.ascontiguousarray(observation.ego[:, -1, : Ego.HEADING + 1], dtype=np.float64))
-    frame = pose_frame(now).unsqueeze(1)
+    return plan_from_poses(observation.ego[:, -1, : Ego.HEADING + 1], poses, times)
+
+
+def plan_from_poses(now: np.ndarray, poses: np.ndarray, times: np.ndarray | None = None) -> Plan:
+    """`plan_from_world` for rear axles that are at `now` (B, 3)."""
+    frame = pose_frame(torch.from_numpy(np.ascontiguousarray(now, dtype=np.float64))).unsqueeze(1)
     world = torch.from_numpy(np.ascontiguousarray(poses, dtype=np.float64))
     direction = rotate_back(heading_vector(world[..., 2]), frame[..., 2], frame[..., 3])
     trajectory = torch.cat((points_to_frame(world[..., :2], frame), direction), -1)

@@ -34,6 +34,7 @@ from radp.storage.shelf import Shelf
 
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
     "nuplan": "radp.sources.nuplan.source:NUPLAN",
+    "nuplan-log": "radp.sources.nuplan.simulation_log:NUPLAN_LOG",
     "waymo-json": "radp.sources.waymo.gpudrive:WAYMO_JSON",
     "waymo-proto": "radp.sources.waymo.proto:WAYMO_PROTO",
     "scenarionet": "radp.sources.scenarionet.source:SCENARIONET",

@@ -20,7 +20,7 @@ class Card {
   #head() {
     const scores = this.drives.map((drive, i) => {
       const ring = element("div", { className: "ring" }, element("b", { text: percent(drive.score) }));
-      ring.style.setProperty("--share", drive.score);
+      ring.style.setProperty("--share", drive.score ?? 0);
       ring.style.setProperty("--own", `var(--ego-${LETTERS[i].toLowerCase()})`);
       const name = element("div", { className: "who" }, this.#letter(i), element("span", { text: drive.planner }));
       const note = drive.failure ? `the planner failed: ${drive.failure}` : `${drive.agents} traffic`;

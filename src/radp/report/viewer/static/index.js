@@ -8,7 +8,7 @@
 
   // Each column: a name, and what a drive is worth in it.
   const columns = [
-    { key: "score", title: "Score of the drive, 0 to 100", short: "score", value: (d) => 100 * d.score, digits: 1 },
+    { key: "score", title: "Score of the drive, 0 to 100", short: "score", value: (d) => (d.score === null ? null : 100 * d.score), digits: 1 },
     ...page.metrics.map(({ name, short, title }, i) => ({
       key: `metric-${name}`, short, title, value: (d) => (d.metrics[i] === null ? null : 100 * d.metrics[i]), digits: 0, group: "metrics",
     })),
@@ -109,11 +109,12 @@
 
   function runs() {
     page.runs.forEach((run, i) => {
-      const driven = page.rows.map((row) => drive(row, i)).filter(Boolean), mean = driven.reduce((sum, d) => sum + d.score, 0) / driven.length;
+      const driven = page.rows.map((row) => drive(row, i)).filter(Boolean), scored = driven.filter((d) => d.score !== null);
+      const mean = scored.length ? (100 * scored.reduce((sum, d) => sum + d.score, 0) / scored.length).toFixed(1) : "–";
       const letter = two ? [element("span", { text: "AB"[i], className: `letter ${"ab"[i]}` })] : [];
       const failed = driven.filter((d) => d.failure).length;
-      find("runs").append(element("div", { className: "run", title: run.folder }, ...letter, element("b", { text: run.planner }), element("strong", { text: (100 * mean).toFixed(1) }),
-        element("small", { text: `mean score of ${driven.length} drives${failed ? `, ${failed} failed` : ""} · ${run.agents} traffic · ${run.scenarios} · seed ${run.seed}` })));
+      find("runs").append(element("div", { className: "run", title: run.folder }, ...letter, element("b", { text: run.planner }), element("strong", { text: mean }),
+        element("small", { text: `mean score of ${scored.length} drives${failed ? `, ${failed} failed` : ""} · ${run.agents} traffic · ${run.scenarios} · seed ${run.seed}` })));
     });
     find("heading").textContent = two ? "Two planners on the same scenarios" : "Drives";
     if (!two) return;

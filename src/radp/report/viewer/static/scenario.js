@@ -14,7 +14,7 @@ const viewer = (() => {
   function makeView(drive, i) {
     const canvas = element("canvas", { "aria-label": `Top view of ${drive.planner}` });
     const name = element("div", { className: "badge" }, ...(drives.length > 1 ? [element("span", { text: "AB"[i], className: `letter ${"ab"[i]}` })] : []),
-      element("b", { text: drive.planner }), element("span", { text: `score ${(100 * drive.score).toFixed(1)}` }));
+      element("b", { text: drive.planner }), element("span", { text: `score ${percent(drive.score)}` }));
     const speed = element("b"), note = element("small"), loud = element("div", { className: "loud", hidden: "" });
     const box = element("div", { className: "view" }, canvas, name, element("div", { className: "dial" }, speed, note), loud);
     find("views").append(box);

@@ -1,0 +1,72 @@
+"""Results that nuplan-devkit wrote: our aggregation gives every score that stands in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from radp.cli.main import main
+from radp.metrics.metric import NO_VALUE, Metric
+from radp.metrics.score import METRICS, aggregate
+from radp.runs.errors import BadInput
+from radp.sources.nuplan.results import read_results
+from tests.shared_data import shared_files, shared_params
+
+pytest.importorskip("pyarrow")
+
+
+def metrics_of(card):
+    values = {name: card["metrics"][name]["value"] for name in METRICS}
+    return {name: NO_VALUE if value is None else Metric(value) for name, value in values.items()}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    "path",
+    shared_params("golden/nuplan_results/**/*aggregated_metrics.csv")
+    + shared_params("golden/nuplan_results/**/aggregator_metric*.parquet"),
+)
+def test_our_aggregation_gives_the_written_scores(path):
+    results = read_results(path)
+    assert results.cards
+    for card in results.cards:
+        assert aggregate(metrics_of(card)) == pytest.approx(card["score"], abs=1e-12)
+    final = [row for row in results.totals if row["scenario"] == "final_score"]
+    assert len(final) == 1
+    mean = sum(card["score"] for card in results.cards) / len(results.cards)
+    assert mean == pytest.approx(final[0]["score"], abs=1e-9)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("path", shared_params("golden/nuplan_results/*all_results.parquet"))
+def test_tables_of_means_alone(path):
+    results = read_results(path)
+    assert not results.cards
+    assert all(0.0 <= row["score"] <= 1.0 for row in results.totals)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("aggregator", shared_params("golden/nuplan_results/**/aggregator_metric*.parquet"))
+def test_metric_files_give_the_card_of_the_aggregator(aggregator):
+    (card,) = read_results(aggregator.parent).cards
+    (written,) = read_results(aggregator).cards
+    assert card["score"] == pytest.approx(written["score"], abs=1e-12)
+    assert (card["token"], card["kind"], card["planner"]) == (written["token"], written["kind"], written["planner"])
+    for name in METRICS:
+        assert card["metrics"][name]["value"] == pytest.approx(written["metrics"][name]["value"], abs=1e-12)
+
+
+@pytest.mark.golden
+@pytest.mark.skipif(not shared_files("golden/nuplan_results/*.csv"), reason="skipped: no shared data")
+def test_score_shows_them(capsys):
+    paths = shared_files("golden/nuplan_results/*aggregated_metrics.csv")
+    assert main(["score", "--quiet", str(paths[0])]) == 0
+    assert "no_ego_at_fault_collisions" in capsys.readouterr().out
+
+
+def test_another_table_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(BadInput, match="expected columns scenario, planner_name and score"):
+        read_results(tmp_path / "a.csv")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(BadInput, match="not a readable table"):
+        read_results(tmp_path / "a.parquet")

@@ -57,9 +57,9 @@ def current_state(view: WorldView) -> np.ndarray:
     now, before = view.ego[-1], view.ego[-2]
     speed, steering, rate = abs(now[Ego.VX]), 0.0, 0.0
     if speed >= SLOW:
-        rate = wrap(now[Ego.HEADING] - before[Ego.HEADING]) / STEP
-        steering = np.clip(np.arctan(rate * PACIFICA.wheel_base / speed), -MAX_STEERING, MAX_STEERING)
-        rate = np.clip(rate, -MAX_YAW_RATE, MAX_YAW_RATE)
+        rate = float(wrap(now[Ego.HEADING] - before[Ego.HEADING])) / STEP
+        steering = float(np.clip(np.arctan(rate * PACIFICA.wheel_base / speed), -MAX_STEERING, MAX_STEERING))
+        rate = float(np.clip(rate, -MAX_YAW_RATE, MAX_YAW_RATE))
     return np.array([*now[:3], now[Ego.VX], now[Ego.AX], steering, rate])
 
 
@@ -153,7 +153,7 @@ def to_ego_frame(sample: Sample, radius: float | None) -> Sample:
     out["agent/target"] = np.concatenate((moved, turned[..., None]), -1) * valid[:, PAST:, None]
     if radius is None:
         return out
-    near = (np.abs(out["map/point_position"][:, 0]) < radius).all(-1)
+    near = np.asarray((np.abs(out["map/point_position"][:, 0]) < radius).all(-1))
     out["map/valid_mask"] = near
     kept = near.any(-1)
     out = {name: value[kept] if name.startswith("map/") else value for name, value in out.items()}

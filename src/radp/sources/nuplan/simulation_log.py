@@ -109,7 +109,7 @@ def _scenario(log: Holder, path: Path) -> tuple[str, str]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, (bool, str)) or not np.isscalar(value):
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
         raise ValueError(f"expected a number, found a {type(value).__name__}")
     return float(value)
 
@@ -168,8 +168,8 @@ def tracks_of(frames: Sequence[Holder]) -> Tracks:
     types, sizes = np.zeros(len(index), dtype=np.uint8), np.zeros((len(index), 3))
     state = np.zeros((len(index), len(frames), len(Box)))
     valid = np.zeros((len(index), len(frames)), dtype=bool)
-    for track, frame, kind, size, values in reversed(rows):  # the first box of a track has the last word
-        types[track], sizes[track], state[track, frame], valid[track, frame] = kind, size, values, True
+    for row, frame, kind, size, values in reversed(rows):  # the first box of a track has the last word
+        types[row], sizes[row], state[row, frame], valid[row, frame] = kind, size, values, True
     return Tracks(tuple(index), types, sizes, state, valid)
 
 

@@ -29,7 +29,7 @@ def render(template: str, title: str, data: dict[str, Any], styles: Sequence[str
         "data": json_in_html(data),
         "script": script,
     }
-    return MARK.sub(lambda mark: parts[mark[1]], static(template))
+    return MARK.sub(lambda mark: parts[mark[1]], static("head.html") + static(template))
 
 
 def json_in_html(data: Any) -> str:

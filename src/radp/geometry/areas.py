@@ -72,12 +72,16 @@ def bounds_square(x: float, y: float, i: int, bounds: np.ndarray) -> float:
     return dx * dx + dy * dy
 
 
-@njit(cache=True, nogil=True)
 def areas_at(points: np.ndarray, areas: AreaArrays, chunk: int = CHUNK) -> Rows:
     """For each point (P, 2) the areas that contain it strictly, in their order. Neighbouring points should be near.
 
     Points go in chunks: areas far from all points of a chunk are left out, and so are edges that cannot matter to them.
     """
+    return _areas_at(points, areas, chunk)
+
+
+@njit(cache=True, nogil=True)
+def _areas_at(points: np.ndarray, areas: AreaArrays, chunk: int) -> Rows:
     vertices, ring_offsets, offsets, bounds = areas.points, areas.ring_offsets, areas.offsets, areas.bounds
     count = len(points)
     start, size = np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -259,14 +259,15 @@ def fill(arrays: dict[str, np.ndarray], b: int, moment: Moment, config: SceneCon
 
 def _fill_objects(rows: dict[str, np.ndarray], moment: Moment, config: SceneConfig) -> None:
     pose, types, sizes = moment.pose, moment.types, moment.sizes
+    states, valid = np.ascontiguousarray(moment.states), np.ascontiguousarray(moment.valid)  # kernels compiled once
     chosen, moving, standing = write_objects(
-        moment.states, moment.valid, types, sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
+        states, valid, types, sizes, STATIC_COLUMNS, moment.skip, config.walkers, pose,
         rows["neighbor_agents_past"], rows["agent_tracks"], rows["static_objects"],
     )  # fmt: skip
     futures = [("neighbor_agents_future", chosen)]
     if config.rules:
         judged = write_rule_objects(
-            moving, standing, moment.states[-1], types, sizes, RULE_SCENES.walkers, RULE_SCENES.agents, pose,
+            moving, standing, states[-1], types, sizes, RULE_SCENES.walkers, RULE_SCENES.agents, pose,
             rows["rules.objects"], rows["rules.object_tracks"],
         )  # fmt: skip
         futures.append(("rules.object_futures", judged))

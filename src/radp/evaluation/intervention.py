@@ -37,8 +37,8 @@ COMMAND = "evaluate intervention"
 HIGH = 0.9  # quantile of a rule's pressures above which they are high
 WAYS: tuple[Way, ...] = get_args(Way)
 _SEAM = (
-    "its gradient sits in the first three steps of a plan, where the plan meets the present speed: no smooth change of "
-    "the plan lowers its cost, and what the car executes there is smoothed by the tracker"
+    "the gradient sits in the first three steps of a plan, where the plan meets the present speed: no smooth change of "
+    "the plan lowers the cost, and what the car executes there is smoothed by the tracker"
 )
 LEFT_OUT = {"kinematics": _SEAM, "comfort": _SEAM}
 

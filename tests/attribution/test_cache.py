@@ -120,8 +120,8 @@ def test_a_head_with_geometry_learns_from_what_it_is_served(kind: str, data: Pat
     expected = head_inputs(served, samples.read(rows), kind)
     torch.testing.assert_close(inputs.geometry, expected.geometry, rtol=1e-5, atol=1e-5)  # batches round differently
     planner.head.standardise(cache.geometry(kind))
-    told = planner.pressures(served, samples.read(rows))
-    torch.testing.assert_close(planner.head(*inputs), told, rtol=0, atol=0.01)  # tokens are kept in half precision
+    predicted = planner.pressures(served, samples.read(rows))
+    torch.testing.assert_close(planner.head(*inputs), predicted, rtol=0, atol=0.01)  # tokens are kept in half precision
     with pytest.raises(BadInput, match=r"keeps no .* geometry; radp cache --geometry"):
         cache.geometry("full" if kind == "cheap" else "cheap")
     with pytest.raises(BadInput, match=r"geometry\.kinds is"):

@@ -15,7 +15,7 @@ from radp.evaluation.measures import (
     RSS_BRAKING,
     RSS_LEADER,
     RSS_SPEEDING,
-    Pairs,
+    MovingPairs,
     brake_threat_number,
     encroachment,
     least_distance,
@@ -37,14 +37,14 @@ FINE = 1e-3  # s
 
 def pair(
     gap: float, speed: float, lead: float = 0.0, aside: float = 0.0, sideways: float = 0.0, acceleration: float = 0.0
-) -> Pairs:
+) -> MovingPairs:
     """One object of 4 m x 2 m whose rear is `gap` ahead of the ego's front; across the path if it moves sideways."""
     along, across = (1.0, 2.0) if sideways else (2.0, 1.0)
     one = {name: np.array([[value]]) for name, value in {
         "ahead": gap + along + LENGTH / 2, "aside": aside, "along": along, "across": across, "velocity": lead,
         "sideways": sideways, "acceleration": acceleration,
     }.items()}  # fmt: skip
-    return Pairs(**one, speed=np.array([speed]), size=np.array([[4.0, 2.0]]))
+    return MovingPairs(**one, speed=np.array([speed]), size=np.array([[4.0, 2.0]]))
 
 
 def closest(gap: float, speed: float, lead: float, braking: float, wait: float = 0.0, lead_accel: float = 0.0) -> float:

@@ -140,7 +140,7 @@ def test_shares_are_exact(name):
     torch.testing.assert_close(collision.agent_terms(plan, context.bind(plan)).sum((1, 2)), why.cost[:, 0])
 
 
-def test_seam_and_plan_are_told_apart():
+def test_seam_and_plan_are_kept_apart():
     """A plan that begins too fast presses in its first steps, one that brakes hard later does not."""
     context = RuleContext.from_scene(scene(straight_route(), speed=8.0))
     jump, brake = straight_plan(speed=10.0), straight_plan(speed=8.0)

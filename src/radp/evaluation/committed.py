@@ -14,7 +14,7 @@ import torch
 from radp.evaluation.endpoints import COMMITTED, COMMITTED_SECONDS
 from radp.evaluation.risk import (
     SHORTEST_TTC,
-    Motion,
+    ExecutedMotion,
     margins,
     motion_of,
     overlaps,
@@ -113,7 +113,7 @@ def _overspeed(drive: Drive, places: Places, road: RoadArrays) -> np.ndarray:
     return np.where(limit > 0, np.maximum(drive.speed - limit, 0.0), 0.0)
 
 
-def _smooth_motion(executed: np.ndarray, driven: np.ndarray, step: float) -> Motion:
+def _smooth_motion(executed: np.ndarray, driven: np.ndarray, step: float) -> ExecutedMotion:
     """(K, 20) each: the committed motion, smoothed together with the 2 s before it (its first state, at the start)."""
     count = len(driven)
     before = np.maximum(np.arange(count)[:, None] + np.arange(-BEFORE, 0), 0)
@@ -121,7 +121,7 @@ def _smooth_motion(executed: np.ndarray, driven: np.ndarray, step: float) -> Mot
     values = smoothed(values.reshape(3 * count, -1), ACCEL_WINDOW, 2, 0, step)
     rates = smoothed(values, JERK_WINDOW, 2, 1, step)
     both = np.concatenate((values, rates)).reshape(6, count, -1)
-    return Motion(*both[..., -STEPS:])
+    return ExecutedMotion(*both[..., -STEPS:])
 
 
 def _shortfall(rollout: Rollout, driven: np.ndarray) -> np.ndarray:

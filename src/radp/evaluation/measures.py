@@ -1,8 +1,8 @@
 """What a safety engineer would look at: one number a moment, from present states alone, larger = more critical.
 
-Every object is looked at as it stands: it and the ego go straight on at their speed. `Pairs` holds, for A objects and S
-samples, what all measures need; the ego's path is the strip of its width along its heading, and its leader in it is any
-object whose box reaches into the strip ahead. A measure takes the worst over objects. Times are cut at 8 s.
+Every object is looked at as it stands: it and the ego go straight on at their speed. `MovingPairs` holds, for A objects
+and S samples, what all measures need; the ego's path is the strip of its width along its heading, and its leader in it
+is any object whose box reaches into the strip ahead. A measure takes the worst over objects. Times are cut at 8 s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNLIMITED = 30.0  # m/s below the limit where none is known
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MovingPairs:
     """(A, S) each, in the frame of the ego's box at that sample; NaN where the object is not there."""
 
     ahead: np.ndarray  # m from centre to centre along the heading
@@ -53,7 +53,7 @@ class Pairs:
         return self.speed - self.velocity
 
 
-def pairs_of(drive: Drive) -> Pairs:
+def pairs_of(drive: Drive) -> MovingPairs:
     """All objects of a drive against the ego."""
     heading = drive.ego[:, HEADING]
     c, s = np.cos(heading), np.sin(heading)
@@ -65,7 +65,7 @@ def pairs_of(drive: Drive) -> Pairs:
     speeds = np.where(drive.agent_valid, drive.agent_speed, np.nan)
     change = np.diff(speeds, axis=1, prepend=np.nan) / DT * np.sign(velocity)
     there = np.where(drive.agent_valid, 1.0, np.nan)
-    return Pairs(
+    return MovingPairs(
         ahead=there * (c * offset[..., 0] + s * offset[..., 1]),
         aside=there * (c * offset[..., 1] - s * offset[..., 0]),
         along=(np.abs(np.cos(turn)) * length + np.abs(np.sin(turn)) * width) / 2,
@@ -83,20 +83,20 @@ def worst(values: np.ndarray, counts: np.ndarray, nothing: float) -> np.ndarray:
     return np.where(counts & ~np.isnan(values), values, -np.inf).max(0, initial=nothing)
 
 
-def time_to_brake(pairs: Pairs) -> np.ndarray:
+def time_to_brake(pairs: MovingPairs) -> np.ndarray:
     """-TTB [s], TTB = gap / c - c / (2 b): until full braking comes too late (Hillenbrand et al. 2006)."""
     closing = np.maximum(pairs.closing, 1e-6)
     left = np.maximum(pairs.gap, 0.0) / closing - closing / (2 * MAX_BRAKING)
     return np.maximum(worst(-left, pairs.leads & (pairs.closing > 0), -HORIZON), -HORIZON)
 
 
-def required_deceleration(pairs: Pairs) -> np.ndarray:
+def required_deceleration(pairs: MovingPairs) -> np.ndarray:
     """DRAC = c^2 / (2 gap) [m/s2] to reach the leader's speed in time (Cooper and Ferguson 1976)."""
     needed = pairs.closing**2 / (2 * np.maximum(pairs.gap, LEAST_GAP))
     return worst(needed, pairs.leads & (pairs.closing > 0), 0.0)
 
 
-def brake_threat_number(pairs: Pairs) -> np.ndarray:
+def brake_threat_number(pairs: MovingPairs) -> np.ndarray:
     """BTN = required braking / possible braking, the leader keeping its acceleration a (Brannstrom et al. 2008).
 
     Required are -a + c^2 / (2 gap), or v^2 / (2 (gap + v_lead^2 / (2 |a|))) where the leader stops before 2 gap / c,
@@ -110,12 +110,12 @@ def brake_threat_number(pairs: Pairs) -> np.ndarray:
     return worst(np.maximum(needed, 0.0) / MAX_BRAKING, pairs.leads & (gap < pairs.speed * HORIZON), 0.0)
 
 
-def time_headway(pairs: Pairs) -> np.ndarray:
+def time_headway(pairs: MovingPairs) -> np.ndarray:
     """1 / THW = v / gap [1/s] to the leader (Michael et al. 2000)."""
     return worst(pairs.speed / np.maximum(pairs.gap, LEAST_GAP), pairs.leads, 0.0)
 
 
-def encroachment(pairs: Pairs) -> np.ndarray:
+def encroachment(pairs: MovingPairs) -> np.ndarray:
     """-PET [s]: time between one leaving the place where straight paths cross and the other coming there.
 
     Post-encroachment time (Allen et al. 1978), foretold as the time advantage (Laureshyn et al. 2010). The place is as
@@ -141,7 +141,7 @@ def encroachment(pairs: Pairs) -> np.ndarray:
     return np.maximum(worst(-gap, meets, -HORIZON), -HORIZON)
 
 
-def least_distance(pairs: Pairs) -> np.ndarray:
+def least_distance(pairs: MovingPairs) -> np.ndarray:
     """-distance [m] at the closest of the next 8 s: gap of the boxes on the ego's two axes, every 0.25 s."""
     best = np.full(len(pairs.speed), -np.inf)
     for t in np.arange(0.0, HORIZON + 0.01, 0.25):
@@ -152,7 +152,7 @@ def least_distance(pairs: Pairs) -> np.ndarray:
     return best
 
 
-def rss_deficit(pairs: Pairs) -> np.ndarray:
+def rss_deficit(pairs: MovingPairs) -> np.ndarray:
     """Metres missing to RSS's safe distance behind the leader (Shalev-Shwartz et al. 2017, definition 1).
 
     d = v r + a r^2 / 2 + (v + r a)^2 / (2 b_min) - v_lead^2 / (2 b_max)

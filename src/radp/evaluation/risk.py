@@ -148,7 +148,7 @@ def margins(rollout: Rollout) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Motion:
+class ExecutedMotion:
     """Executed motion of S samples, (S,) each: accelerations [m/s2], curvature [1/m] and their rates."""
 
     along: np.ndarray
@@ -177,27 +177,27 @@ def motion_of(ego: np.ndarray) -> np.ndarray:
     return np.stack((along, speed * yaw_rate, yaw_rate / np.maximum(np.abs(speed), 1.0)))
 
 
-def executed_motion(rollout: Rollout) -> Motion:
+def executed_motion(rollout: Rollout) -> ExecutedMotion:
     """As it is, rates by differences."""
     values = motion_of(rollout.ego)
     dt = np.maximum(np.diff(rollout.time_us) * 1e-6, 1e-3)
-    return Motion(*values, *np.pad(np.diff(values) / dt, ((0, 0), (1, 0))))
+    return ExecutedMotion(*values, *np.pad(np.diff(values) / dt, ((0, 0), (1, 0))))
 
 
-def smooth_motion(rollout: Rollout) -> Motion:
+def smooth_motion(rollout: Rollout) -> ExecutedMotion:
     """Savitzky-Golay filtered with the windows of nuPlan's comfort metric, 8 samples for values, 15 for their rates.
 
     NaN for a drive of fewer than 4 samples, which cannot be smoothed.
     """
     values, step = motion_of(rollout.ego), mean_step(rollout.time_us)
     if values.shape[1] < FEWEST_SAMPLES:
-        return Motion(*np.full((6, values.shape[1]), np.nan))
+        return ExecutedMotion(*np.full((6, values.shape[1]), np.nan))
     values = smoothed(values, ACCEL_WINDOW, 2, 0, step)
-    return Motion(*values, *smoothed(values, JERK_WINDOW, 2, 1, step))
+    return ExecutedMotion(*values, *smoothed(values, JERK_WINDOW, 2, 1, step))
 
 
 @dataclass(frozen=True)
-class Progress:
+class RouteProgress:
     """Metres along the expert's roadblocks since the start, of the ego (S,) and the expert (at least S,)."""
 
     ego: np.ndarray
@@ -216,14 +216,14 @@ def progress_path(scenario: Scenario) -> tuple[np.ndarray, np.ndarray, RoadArray
     return *roadblock_path(route_of(expert, areas_at(expert, road.lanes), road), road.graph), road
 
 
-def progress_of(rollout: Rollout) -> Progress:
+def progress_of(rollout: Rollout) -> RouteProgress:
     """NaN where the expert drove through no roadblock."""
     scenario = rollout.scenario
     expert, (blocks, lanes, road) = box_centers(scenario.ego[scenario.start :]), progress_path(scenario)
     if not len(blocks):
-        return Progress(np.full(len(rollout.ego), np.nan), np.full(len(expert), np.nan))
+        return RouteProgress(np.full(len(rollout.ego), np.nan), np.full(len(expert), np.nan))
     centers = read_drive(rollout).center
-    return Progress(*(np.cumsum(progress_series(points, blocks, lanes, road)) for points in (centers, expert)))
+    return RouteProgress(*(np.cumsum(progress_series(points, blocks, lanes, road)) for points in (centers, expert)))
 
 
 def reachable(speed: np.ndarray, seconds: np.ndarray) -> np.ndarray:

@@ -16,8 +16,8 @@ from radp.planners.zoo.batch import Batch
 from radp.planners.zoo.tokens import (
     FUTURE,
     PAST,
-    AgentEncoder,
     PointNet,
+    RoadUserEncoder,
     agents_seen,
     encoder_blocks,
     init_weights,
@@ -94,7 +94,7 @@ class PlanTF(nn.Module):
         self.config = config = config or PlanTFConfig()
         dim = config.dim
         self.pos_emb = nn.Sequential(nn.Linear(4, dim), nn.ReLU(), nn.Linear(dim, dim))
-        self.agent_encoder = AgentEncoder(dim, config.drop_path, config.state_dropout)
+        self.agent_encoder = RoadUserEncoder(dim, config.drop_path, config.state_dropout)
         self.map_encoder = PolygonEncoder(dim)
         self.encoder_blocks = encoder_blocks(dim, config.heads, config.depth, config.drop_path)
         self.norm = nn.LayerNorm(dim)

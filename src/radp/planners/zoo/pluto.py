@@ -16,8 +16,8 @@ from radp.planners.zoo.plantf import polygon_kinds
 from radp.planners.zoo.tokens import (
     FUTURE,
     PAST,
-    AgentEncoder,
     PointNet,
+    RoadUserEncoder,
     agents_seen,
     encoder_blocks,
     init_weights,
@@ -202,7 +202,7 @@ class Pluto(nn.Module):
         self.config = config = config or PlutoConfig()
         dim = config.dim
         self.pos_emb = FourierEmbedding(3, dim)
-        self.agent_encoder = AgentEncoder(dim, config.drop_path, config.state_dropout)
+        self.agent_encoder = RoadUserEncoder(dim, config.drop_path, config.state_dropout)
         self.map_encoder, self.static_objects_encoder = BorderedPolygonEncoder(dim), ObstacleEncoder(dim)
         self.encoder_blocks = encoder_blocks(dim, config.heads, config.depth, config.drop_path)
         self.norm = nn.LayerNorm(dim)

@@ -158,7 +158,7 @@ class StateAttention(nn.Module):
         return self.attn(query, tokens, tokens, key_padding_mask=hidden, need_weights=False)[0][:, 0]
 
 
-class AgentEncoder(nn.Module):
+class RoadUserEncoder(nn.Module):
     """Histories and the ego's state -> (B, A, d), the ego first; its past is not read, only its state."""
 
     def __init__(self, dim: int, drop_path: float, state_drop: float) -> None:

@@ -40,17 +40,17 @@ class Unfilled:
 
 
 @dataclass(eq=False)
-class Kind(Unfilled):
+class PlainKind(Unfilled):
     """A plain kind of number or text, in numpy's code without the byte order."""
 
     code: str = "f8"
     order: str = "<"
 
-    def filled(self, state: Any) -> Kind:
+    def filled(self, state: Any) -> PlainKind:
         """State of a dtype: version, byte order, and fields that only structured ones have."""
         if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ORDERS or any(state[2:5]):
             raise PickleFault("it holds an array of a structured or damaged dtype")
-        return Kind([], self.code, state[1])
+        return PlainKind([], self.code, state[1])
 
     def read(self, raw: bytes) -> np.ndarray:
         """(n,) the values that bytes spell; n follows from their number."""
@@ -78,7 +78,7 @@ class EmptyArray(Unfilled):
 
 def shaped(raw: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
     """The array of a shape whose bytes are `raw`: neither more of them nor fewer."""
-    if not isinstance(kind, Kind) or not isinstance(raw, (bytes, bytearray)) or order not in ("C", "F"):
+    if not isinstance(kind, PlainKind) or not isinstance(raw, (bytes, bytearray)) or order not in ("C", "F"):
         raise PickleFault("it holds an array of something else than plain numbers or text")
     sizes = shape if isinstance(shape, tuple) else (shape,)
     if len(sizes) > MOST_DIMENSIONS or not all(type(size) is int and 0 <= size < 1 << 40 for size in sizes):
@@ -89,19 +89,19 @@ def shaped(raw: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
     return values.reshape(sizes, order=order)
 
 
-def dtype(code: Any, *rest: Any) -> Kind:
+def dtype(code: Any, *rest: Any) -> PlainKind:
     """For numpy.dtype; `rest` are flags that change nothing for plain kinds."""
     text = code.decode("ascii", "replace") if isinstance(code, bytes) else code
     found = CODE.fullmatch(text) if isinstance(text, str) else None
     if found is None or (text[-1].isdigit() and found[1][0] in "US" and int(found[1][1:]) > MOST_TEXT_WIDTH):
         shown = repr(text)[:40]
         raise PickleFault(f"it holds an array of dtype {shown}; only plain numbers and text are read")
-    return Kind([], found[1])
+    return PlainKind([], found[1])
 
 
-def dtype_class(name: str) -> Callable[[], Kind]:
+def dtype_class(name: str) -> Callable[[], PlainKind]:
     """For the classes of numpy.dtypes, which are called without arguments."""
-    return lambda: Kind([], BY_CLASS[name])
+    return lambda: PlainKind([], BY_CLASS[name])
 
 
 def reconstruct(array: Any, shape: Any = None, code: Any = None) -> EmptyArray:

@@ -23,7 +23,7 @@ from radp.sources.scenarionet.plain_arrays import PickleFault, Unfilled
 OLD_MODULES = {"__builtin__": "builtins", "numpy.core": "numpy._core"}
 LEAVES = (str, int, float, bool, type(None), bytes, bytearray, np.generic)
 NUMBERS = frozenset((int, float, bool, type(None)))
-UNFILLED = frozenset((arrays.Kind, arrays.EmptyArray))
+UNFILLED = frozenset((arrays.PlainKind, arrays.EmptyArray))
 CUT_SHORT = "it is cut short"
 MEMOIZE, BINFLOAT, BINGET, LONG_BINGET, SHORT_BINUNICODE, BININT1, MARK, EMPTY_LIST, STOP = b"\x94Ghj\x8cK(]."
 _double, _unsigned = struct.Struct(">d").unpack_from, struct.Struct("<I").unpack_from

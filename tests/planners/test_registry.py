@@ -3,6 +3,7 @@
 import pytest
 
 from radp.planners import Planner, UnknownPlanner, list_planners, load_planner
+from radp.planners.registry import BrokenPlanner
 
 OWN = """
 class Mine:
@@ -65,5 +66,6 @@ def test_what_is_no_planner_gets_one_sentence(name, message):
 
 def test_error_inside_a_user_file_is_not_hidden(tmp_path):
     (tmp_path / "broken.py").write_text("import a_module_that_is_missing")
-    with pytest.raises(ModuleNotFoundError, match="a_module_that_is_missing"):
+    line = r"a_module_that_is_missing' \(broken.py, line 1, in <module>: import a_module_that_is_missing\)"
+    with pytest.raises(BrokenPlanner, match=line):
         load_planner(f"{tmp_path}/broken.py:Mine")

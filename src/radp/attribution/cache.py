@@ -26,6 +26,7 @@ from radp.model.network import DiffusionModel
 from radp.planners.identity import planner_hash
 from radp.rules import rules_named
 from radp.rules.sets import PAPER
+from radp.runs.errors import reading_file
 from radp.runs.manifest import Manifest
 from radp.scene.samples import Samples
 from radp.storage.errors import StoreError
@@ -112,24 +113,25 @@ class Cache:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.about = CACHE.read(self.path)
-        samples, part, rules = self.about.get("samples"), self.about.get("part", PART), self.about.get("rules")
-        if not (type(samples) is int and type(part) is int and part > 0 and isinstance(rules, list)):
-            raise StoreError(f"{self.path / CACHE.file} is damaged: samples, part or rules cannot be used")
-        starts = range(0, samples, part)
-        parts = [arrays for arrays, _ in ShardFiles(self.path, FILES).open(len(starts))]
-        kinds = self.about.get("geometry", {}).get("kinds", [])
-        check_alike(
-            self.path,
-            parts,
-            (*FIELDS, *(f"geometry_{kind}" for kind in kinds)),
-            [min(part, samples - first) for first in starts],
-        )
-        self.rows = ShardRows(parts, "row")
-        self.pressure = self.rows.whole("pressure")
-        if self.pressure.shape != (samples, len(rules)) and samples:
-            raise StoreError(f"{self.path}: pressures have shape {self.pressure.shape} for {len(rules)} rules")
-        if fault := size_fault(self.pressure, MOST, 0.0):
-            raise StoreError(f"{self.path}: pressure {fault}")
+        with reading_file(self.path, "cache"):
+            samples, part, rules = self.about.get("samples"), self.about.get("part", PART), self.about.get("rules")
+            if not (type(samples) is int and type(part) is int and part > 0 and isinstance(rules, list)):
+                raise StoreError(f"{self.path / CACHE.file} is damaged: samples, part or rules cannot be used")
+            starts = range(0, samples, part)
+            parts = [arrays for arrays, _ in ShardFiles(self.path, FILES).open(len(starts))]
+            kinds = self.about.get("geometry", {}).get("kinds", [])
+            check_alike(
+                self.path,
+                parts,
+                (*FIELDS, *(f"geometry_{kind}" for kind in kinds)),
+                [min(part, samples - first) for first in starts],
+            )
+            self.rows = ShardRows(parts, "row")
+            self.pressure = self.rows.whole("pressure")
+            if self.pressure.shape != (samples, len(rules)) and samples:
+                raise StoreError(f"{self.path}: pressures have shape {self.pressure.shape} for {len(rules)} rules")
+            if fault := size_fault(self.pressure, MOST, 0.0):
+                raise StoreError(f"{self.path}: pressure {fault}")
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from radp.rules import default_rules
 from radp.rules.sets import PAPER
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 
 PERCENTILE = 75.0
@@ -105,13 +105,11 @@ class Calibration:
     def load(cls, folder: Path | str, rule_set: str = PAPER) -> Calibration:
         """From the file of a rule set in FOLDER; BadInput names the file and what is wrong."""
         path = Path(folder) / calibration_file(rule_set)
-        try:
+        with reading_file(path, "calibration"):
             data = json.loads(path.read_bytes())
             rules, kappa = tuple(map(str, data["rules"])), tuple(map(float, data["kappa"]))
             about, made_for = dict(data.get("about", {})), str(data.get("rule_set", PAPER))
             calibration = cls(rules, kappa, int(data["samples"]), about, made_for)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"{path}: not a readable calibration ({error})") from None
         if len(rules) != len(kappa) or not all(np.isfinite(kappa)) or min(kappa, default=0) < 0:
             raise BadInput(f"{path}: expected one finite scale of at least 0 for each of {len(rules)} rules")
         if made_for != rule_set:

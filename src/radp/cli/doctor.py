@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from radp.runs.errors import BadInput
 from radp.runs.json_text import json_text
 from radp.version import __version__
 
@@ -49,6 +50,9 @@ class Doctor:
     """Print one JSON object."""
 
     def __call__(self) -> int:
+        for path in self.filters:
+            if not path.exists():
+                raise BadInput(f"{path} does not exist")
         findings = examine(self.filters)
         print(json_text(findings) if self.json else readable(findings))
         return 0 if all(package["version"] for package in findings["packages"].values()) else 1

@@ -80,6 +80,9 @@ class Explain:
                 None if self.all_frames else self.worst,
                 self.seed,
             )
+            failures = [one.failure for one in explained if one.failure and not one.moments]
+            if failures and len(failures) == len(explained):
+                raise BadInput(f"every drive failed; the first: {failures[0]}")
         elif (self.scenario and self.trajectory) and not (self.log or self.scenarios or self.planner):
             explained, scale = _one_plan(
                 self.scenario, self.trajectory, self.calibration, self.rule_set, self.at, self.coordinates == "world"

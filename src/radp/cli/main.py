@@ -40,6 +40,7 @@ from radp.cli.intervention import EvaluateIntervention
 from radp.cli.keep_hardest import DataKeepHardest
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
+from radp.cli.numbers import check_numbers
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
@@ -47,8 +48,8 @@ from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
-from radp.cli.view import View
-from radp.runs.errors import BadInput, printable
+from radp.cli.view import ViewDrives
+from radp.runs.errors import BadInput, sentence
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -90,7 +91,7 @@ VERBS: Verbs = {
         "faithfulness": EvaluateFaithfulness,
     },
     "reproduce": Reproduce,
-    "view": View,
+    "view": ViewDrives,
     "bench": Bench,
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
 }
@@ -99,7 +100,10 @@ CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.Pos
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the `radp` script: the exit code (0 done, 1 failed, 2 bad input, 130 interrupted)."""
+    """Entry point of the `radp` script: the exit code (0 done, 1 failed, 2 bad input, 130 interrupted).
+
+    Here errors become sentences. RADP_TRACEBACK=1 shows where one came from.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names of any alphabet, on a terminal of another
@@ -109,18 +113,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"radp {__version__}")
             code = 0
         else:
-            code = int(_parse(words)() or 0)
+            verb = _parse(words)
+            check_numbers(verb)
+            code = int(verb() or 0)
         sys.stdout.flush()
         return code
-    except BadInput as error:
-        print(f"radp: {printable(str(error))}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print("radp: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone (radp ... | head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as error:
+        if os.environ.get("RADP_TRACEBACK"):
+            raise
+        return _complain(error)
+
+
+def _complain(error: Exception) -> int:
+    """One sentence on stderr. Values and files are the user's to mend (2), anything else is ours (1)."""
+    if isinstance(error, ValueError | OSError):
+        print(f"radp: {sentence(error)}", file=sys.stderr)
+        return 2
+    print(f"radp: a fault of radp: {sentence(error)}; RADP_TRACEBACK=1 shows where it came from", file=sys.stderr)
+    return 1
 
 
 def _parse(words: list[str]) -> Callable[[], int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from radp.evaluation.settings import Simulation
+from radp.runs.errors import BadInput
 from radp.runs.json_text import json_text
 
 
@@ -49,4 +50,6 @@ class Simulate(Simulation):
         else:
             print(summary_text(summary))
             print(f"run: {self.out}")
+        if summary["failed"] == summary["scenarios"]:
+            raise BadInput(f"every drive failed; the first: {summary['failures'][0]['reason']}")
         return 0

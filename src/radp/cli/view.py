@@ -12,7 +12,7 @@ from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True)
-class View:
+class ViewDrives:
     """Make HTML pages of the drives of a run, or of two runs side by side; they open without a server or a network.
 
     Pressures are those of the teacher where it was asked (simulate --attribution teacher), or those that the planner's

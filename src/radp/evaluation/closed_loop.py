@@ -28,12 +28,12 @@ from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
-from radp.runs.errors import BadInput, EndOfRun
+from radp.runs.errors import BadInput, EndOfRun, reading_file
 from radp.runs.folder import RUN, RunError, RunFolder
 from radp.runs.json_text import json_text
 from radp.runs.parallel import Allowance, parallel_map
 from radp.runs.progress import Progress
-from radp.runs.settings import narrowed
+from radp.runs.settings import checked, narrowed
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split
@@ -130,11 +130,13 @@ class Run:
     def open(cls, path: Path | str) -> Run:
         """A run that was started earlier; BadInput if the folder holds none."""
         folder = RunFolder.open(path)
-        if folder.config["command"] != COMMAND:
-            raise BadInput(f"{path} holds a run of radp {folder.config['command']}, expected one of radp {COMMAND}")
-        stored = {**folder.settings, "seed": folder.config["seed"]}
-        known = {field.name: stored[field.name] for field in fields(Simulation) if field.name in stored}
-        return cls(folder, Simulation(**known))
+        with reading_file(folder.path / RUN.file, "description of a run"):
+            if folder.config["command"] != COMMAND:
+                raise BadInput(f"{path} holds a run of radp {folder.config['command']}, expected one of radp {COMMAND}")
+            stored = {**folder.settings, "seed": folder.config["seed"]}
+            known = {field.name: stored[field.name] for field in fields(Simulation) if field.name in stored}
+            job = checked(Simulation, known)
+        return cls(folder, job)
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from radp.evaluation.closed_loop import CARDS, Run
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, reading_file
 from radp.scenario.splits import Split
 from radp.scenario.store import ScenarioWriter
 from radp.sources.sumo.card import Card, Tally
@@ -19,8 +19,9 @@ def hardest_tokens(run: Run, per_kind: int) -> list[str]:
     place = run.folder.path_of(CARDS)
     if not place.exists():
         raise BadInput(f"{run.folder.path} is not finished: {CARDS} is missing")
-    cards = [json.loads(line) for line in place.read_text().splitlines()]
-    return lowest(((card["token"], card["kind"], card["score"]) for card in cards), per_kind)
+    with reading_file(place, "list of score cards"):
+        cards = [json.loads(line) for line in place.read_bytes().splitlines()]
+        return lowest(((card["token"], card["kind"], card["score"]) for card in cards), per_kind)
 
 
 def lowest(rows: Iterable[tuple[str, str, float]], per_kind: int) -> list[str]:

@@ -6,15 +6,18 @@ Training needs PEFT. Planning does not: plain LoRA is merged here, which also sp
 from __future__ import annotations
 
 import json
+import math
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
-from torch import nn
+from torch import Tensor, nn
 
 from radp.model.config import LoraSettings
 from radp.model.network import DiffusionModel
+from radp.model.weights import check_finite, read_weights
+from radp.runs.errors import BadInput, reading_file, require
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 PREFIX = "base_model.model."
@@ -23,11 +26,8 @@ TARGETS = ("mlp1.fc1", "mlp1.fc2", "mlp2.fc1", "mlp2.fc2")  # of every DiT block
 
 
 def _peft() -> Any:
-    try:
-        import peft
-    except ImportError:
-        raise ModuleNotFoundError('adapters need PEFT: pip install "radp[train]"') from None
-    return peft
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # adapters and models are files: nothing is ever looked up
+    return require("peft", "train")
 
 
 def target_names(model: DiffusionModel) -> list[str]:
@@ -55,19 +55,30 @@ def save_adapters(wrapped: nn.Module, folder: Path | str) -> None:
 
 
 def load_adapters(model: DiffusionModel, folder: Path | str, merge: bool = True) -> DiffusionModel:
-    """Put saved adapters onto a model of ours or a published checkpoint; merged into its weights by default."""
+    """Put saved adapters onto a model of ours or a published checkpoint; merged into its weights by default.
+
+    BadInput if they are incomplete, do not fit the model, or hold what is no number.
+    """
     folder = Path(folder)
-    if not (folder / CONFIG).is_file():
-        raise FileNotFoundError(f"{folder}: {CONFIG} is missing, so this is no adapter folder")
-    settings = json.loads((folder / CONFIG).read_bytes())
-    if merge and is_plain(settings):
-        made = merge_plain(model, folder, settings["lora_alpha"] / settings["r"])
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise BadInput(f"{folder}: {name} is missing, so the adapters are incomplete")
+    with reading_file(folder / CONFIG, "description of adapters"):
+        settings = json.loads((folder / CONFIG).read_bytes())
+        plain, alpha, rank = is_plain(settings), float(settings.get("lora_alpha", 1)), int(settings.get("r", 1))
+    if not math.isfinite(alpha) or rank < 1:
+        raise BadInput(
+            f"{folder / CONFIG}: lora_alpha is {alpha} and r is {rank}, expected a finite number and at least 1"
+        )
+    if merge and plain:
+        made = merge_plain(model, folder, alpha / rank, settings.get("target_modules"))
     else:
-        wrapped = _peft().PeftModel.from_pretrained(model, str(folder), is_trainable=False)
-        made = (wrapped.merge_and_unload() if merge else model).eval()
-    for name, value in made.state_dict().items():
-        if not bool(value.isfinite().all()):
-            raise ValueError(f"{folder}: with these adapters, {name} holds a value that is not finite")
+        read_weights(folder / WEIGHTS)
+        peft = _peft()
+        with reading_file(folder, "folder of adapters"):
+            wrapped = peft.PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+            made = (wrapped.merge_and_unload() if merge else model).eval()
+    check_finite(made.state_dict(), f"{folder}: with these adapters")
     return made
 
 
@@ -82,18 +93,43 @@ def is_plain(settings: dict[str, Any]) -> bool:
 
 
 @torch.no_grad()
-def merge_plain(model: DiffusionModel, folder: Path, scaling: float) -> DiffusionModel:
-    """W + scaling * B A, as PEFT does it; ValueError names the first tensor that has no place in the model."""
-    weights = load_file(folder / WEIGHTS)
-    for name, first in weights.items():
-        if ".lora_A." not in name:
-            continue
-        second, place = weights[name.replace(".lora_A.", ".lora_B.")], name.removeprefix(PREFIX).split(".lora_A.")[0]
+def merge_plain(model: DiffusionModel, folder: Path, scaling: float, targets: Any = None) -> DiffusionModel:
+    """W + scaling * B A, as PEFT does it; BadInput names the first tensor that is missing or has no place in the model.
+
+    `targets`: names, or ends of names, of the layers that the adapters are for; each of them must be there.
+    """
+    file = folder / WEIGHTS
+    pairs = _pairs(read_weights(file), file)
+    for target in targets if isinstance(targets, list) else ():
+        if not any(place == target or place.endswith(f".{target}") for place in pairs):
+            raise BadInput(f"{file}: the adapter of {target!r} is missing")
+    for place, (first, second) in pairs.items():
         try:
             layer = model.get_submodule(place)
         except AttributeError:
-            raise ValueError(f"{folder / WEIGHTS}: the model has no layer {place!r}") from None
-        if not isinstance(layer, nn.Linear) or layer.weight.shape != (second.shape[0], first.shape[1]):
-            raise ValueError(f"{folder / WEIGHTS}: the adapter of {place!r} does not fit the model")
+            raise BadInput(f"{file}: the model has no layer {place!r}") from None
+        inner = len(first)
+        if (
+            not isinstance(layer, nn.Linear)
+            or first.shape != (inner, layer.in_features)
+            or second.shape != (layer.out_features, inner)
+        ):
+            raise BadInput(f"{file}: the adapter of {place!r} does not fit the model")
         layer.weight += (second @ first) * scaling
     return model.eval()
+
+
+def _pairs(weights: dict[str, Tensor], file: Path) -> dict[str, tuple[Tensor, Tensor]]:
+    """Layer -> its A (r, in) and B (out, r)."""
+    pairs = {}
+    for name, value in weights.items():
+        one, other = (".lora_A.", ".lora_B.") if ".lora_A." in name else (".lora_B.", ".lora_A.")
+        if one not in name:
+            raise BadInput(f"{file}: {name} belongs to no plain adapter")
+        if name.replace(one, other) not in weights:
+            raise BadInput(f"{file}: {name.replace(one, other)} is missing")
+        if one == ".lora_A.":
+            pairs[name.removeprefix(PREFIX).split(one)[0]] = (value, weights[name.replace(one, other)])
+    if not pairs:
+        raise BadInput(f"{file}: holds no adapters")
+    return pairs

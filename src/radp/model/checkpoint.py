@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from radp.model.config import ModelConfig
 from radp.model.network import DiffusionModel
-from radp.runs.errors import BadInput
+from radp.model.weights import read_weights
+from radp.runs.errors import BadInput, one_line, reading_file
 from radp.runs.json_text import json_text
 from radp.scene.normaliser import Normaliser
 from radp.version import __version__
@@ -142,17 +142,16 @@ def _load_published(path: Path) -> DiffusionModel:
     args = _read_json(args_path)
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise CheckpointError(f"{path}: not a plain weights file: {error}") from error
+    except Exception as error:  # torch has no one kind of error for files that are cut, foreign or hostile
+        raise CheckpointError(f"{path}: not a plain weights file: {one_line(error, 200)}") from error
     if not isinstance(loaded, Mapping):
         raise CheckpointError(f"{path}: expected a dict, found {type(loaded).__name__}")
     state = next((loaded[key] for key in ("ema_state_dict", "model") if loaded.get(key) is not None), loaded)
-    try:
+    with reading_file(args_path, "description of a model", CheckpointError):
         model = DiffusionModel(ModelConfig.from_args(args), Normaliser.from_args(args))
-    except (ValueError, TypeError, KeyError) as error:
-        raise CheckpointError(f"{args_path}: {error}") from error
     _check_normaliser(model, args_path)
-    model.load_state_dict(from_published(state, model, str(path)))
+    with reading_file(path, "plain weights file", CheckpointError):
+        model.load_state_dict(from_published(state, model, str(path)))
     model.about = {"args": args}
     return model
 
@@ -161,12 +160,10 @@ def _load_ours(folder: Path) -> DiffusionModel:
     config = _read_json(folder / CONFIG)
     if config.get("format") != FORMAT:
         raise CheckpointError(f"{folder / CONFIG}: format {config.get('format')}, this version reads {FORMAT}")
-    try:
+    with reading_file(folder / CONFIG, "description of a model", CheckpointError):
         model = DiffusionModel(ModelConfig.from_json(config["model"]), Normaliser.from_args(config["normaliser"]))
-    except (ValueError, TypeError, KeyError) as error:
-        raise CheckpointError(f"{folder / CONFIG}: {error}") from error
     _check_normaliser(model, folder / CONFIG)
-    state = load_file(folder / WEIGHTS)
+    state = read_weights(folder / WEIGHTS)
     check_state(state, model.state_dict(), str(folder / WEIGHTS))
     model.load_state_dict(state)
     model.about = {key: config.get(key) for key in ("radp_version", "commit", "training")}
@@ -186,7 +183,7 @@ def check_state(state: Mapping[str, Any], wanted: Mapping[str, Tensor], source: 
         elif value is not None and not bool(torch.isfinite(value).all()):
             faults.append(f"{name} holds a value that is not finite")
     if faults:
-        raise CheckpointError(f"{source}: the weights do not fit the model:\n  " + "\n  ".join(faults))
+        raise CheckpointError(f"{source}: the weights do not fit the model: {'; '.join(faults)}")
 
 
 def _check_normaliser(model: DiffusionModel, source: Path) -> None:
@@ -198,12 +195,10 @@ def _check_normaliser(model: DiffusionModel, source: Path) -> None:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text())
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: missing") from error
-    except json.JSONDecodeError as error:
-        raise CheckpointError(f"{path}: not JSON: {error}") from error
+    if not path.exists():
+        raise CheckpointError(f"{path}: missing")
+    with reading_file(path, "JSON file", CheckpointError):
+        values = json.loads(path.read_bytes())
     if not isinstance(values, dict):
         raise CheckpointError(f"{path}: expected a JSON object")
     return values

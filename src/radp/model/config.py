@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from radp.runs.settings import checked
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -97,7 +99,7 @@ class ModelConfig:
         unknown = sorted(set(values) - {field.name for field in fields(ModelConfig)})
         if unknown:
             raise ValueError(f"bad model config: unknown settings {', '.join(unknown)}")
-        return ModelConfig(**values)
+        return checked(ModelConfig, values)
 
     @staticmethod
     def preset(name: str) -> ModelConfig:
@@ -118,7 +120,7 @@ class ModelConfig:
             unusual.append(f"route_len {args['route_len']} differs from lane_len {args.get('lane_len', 20)}")
         if unusual:
             raise ValueError("args.json: " + "; ".join(unusual))
-        return ModelConfig(**given)
+        return checked(ModelConfig, given)
 
     def to_args(self) -> dict[str, Any]:
         """The fields of the published `args.json` that describe a model; fails for what that layout cannot say."""

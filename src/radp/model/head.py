@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu, softplus
 
@@ -16,6 +16,8 @@ from radp.model.features import feature_count, plan_features
 from radp.model.geometry import geometry_count, plan_geometry
 from radp.model.layers import Attention, hiding_bias
 from radp.model.sampler import PlanSample
+from radp.model.weights import check_finite, read_weights
+from radp.runs.errors import reading_file
 from radp.runs.json_text import json_text
 from radp.scene.scene import EgoColumn, Scene
 
@@ -166,14 +168,11 @@ def save_head(head: AttributionHead, folder: Path | str, about: dict[str, Any] |
 
 
 def load_head(folder: Path | str) -> AttributionHead:
-    """Inverse of `save_head`, in eval mode; ValueError names the folder and what is wrong."""
+    """Inverse of `save_head`, in eval mode; BadInput names the folder and what is wrong."""
     folder = Path(folder)
-    try:
-        head = AttributionHead(HeadConfig.from_json(json.loads((folder / CONFIG).read_text())["head"]))
-        head.load_state_dict(load_file(folder / WEIGHTS))
-        broken = next((name for name, value in head.state_dict().items() if not bool(value.isfinite().all())), None)
-        if broken is not None:
-            raise ValueError(f"{broken} holds a value that is not finite")
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ValueError(f"{folder}: no readable attribution head ({error})") from None
+    weights = read_weights(folder / WEIGHTS)
+    check_finite(weights, folder / WEIGHTS)
+    with reading_file(folder / CONFIG, "attribution head"):
+        head = AttributionHead(HeadConfig.from_json(json.loads((folder / CONFIG).read_bytes())["head"]))
+        head.load_state_dict(weights)
     return head.eval()

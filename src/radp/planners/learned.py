@@ -18,7 +18,7 @@ from radp.model.network import DiffusionModel
 from radp.model.paths import model_path
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, reading_file
 
 PLANNER = "planner.json"
 
@@ -31,6 +31,11 @@ def load_learned(name_or_path: str | Path, guided: bool = False, **options: Any)
     path = model_path(name_or_path)
     model = load_planner_model(path)
     head = load_head(path) if path.is_dir() and (path / HEAD_WEIGHTS).is_file() else None
+    if head is not None and head.config.tokens != model.config.hidden:
+        raise BadInput(
+            f"{path}: the attribution head is for tokens of {head.config.tokens} values, "
+            f"those of the model have {model.config.hidden}"
+        )
     name = path.stem if path.is_file() else path.resolve().name
     if guided:
         options["guidance"] = CollisionGuidance.of_scene
@@ -38,15 +43,16 @@ def load_learned(name_or_path: str | Path, guided: bool = False, **options: Any)
     return DiffusionPlanner(model, name, head=head, **options)
 
 
-def load_planner_model(path: Path | str) -> DiffusionModel:
-    """The model of a planner folder, adapters merged into its weights."""
+def load_planner_model(path: Path | str, above: tuple[Path, ...] = ()) -> DiffusionModel:
+    """The model of a planner folder, adapters merged into its weights; `above` are the folders whose base it is."""
     path = Path(path)
     if not (path.is_dir() and (path / PLANNER).is_file()):
         return load_model(path)
-    try:
+    above = (*above, path.resolve())
+    with reading_file(path / PLANNER, "planner: expected the name of its base"):
         base = str(json.loads((path / PLANNER).read_bytes())["base"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path / PLANNER} does not name the base of this planner ({error})") from None
-    beside = path / base
-    model = load_planner_model(beside if beside.exists() else model_path(base))
-    return load_adapters(model, path)
+        beside = path / base
+        found = beside if beside.exists() else model_path(base)
+        if found.resolve() in above:
+            raise BadInput(f"{path / PLANNER}: base is {base!r}, which leads back to this planner")
+    return load_adapters(load_planner_model(found, above), path)

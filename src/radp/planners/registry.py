@@ -6,12 +6,14 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from radp.model.paths import model_path
-from radp.runs.errors import BadInput
+from radp.runs.errors import OWN_MODULE, BadInput, one_line, own_line
 from radp.sim.planner import Planner
 from radp.zoo import list_models
 
@@ -29,6 +31,10 @@ class UnknownPlanner(BadInput):
     """No planner goes by that name; the message lists what exists."""
 
 
+class BrokenPlanner(BadInput):
+    """A user's planner that raises when it is imported or made; the message ends with the line of it that did."""
+
+
 def list_planners() -> tuple[str, ...]:
     """Names that `load_planner` knows without a file."""
     return (*PLANNERS, *list_models())
@@ -44,7 +50,7 @@ def load_planner(name: str, **options: Any) -> Planner:
     'idm'
     """
     learned, plus, _ = name.partition("+guidance")
-    if learned in list_models() or (name not in PLANNERS and Path(learned).exists() and ":" not in name):
+    if learned in list_models() or (name and name not in PLANNERS and Path(learned).exists() and ":" not in name):
         from radp.planners.learned import load_learned
         from radp.planners.zoo.checkpoint import load_zoo_planner
 
@@ -58,14 +64,35 @@ def load_planner(name: str, **options: Any) -> Planner:
             f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder, .pth or .ckpt, or your "
             f"own as 'module:Class' or 'file.py:Class'"
         )
-    module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)
-    made = getattr(module, class_name, None)
-    if made is None:
-        raise UnknownPlanner(f"no planner {name!r}: {place} has no {class_name!r}")
-    planner = made(**options)
-    if not isinstance(planner, Planner):
-        raise UnknownPlanner(f"{name!r} is no planner: it needs an attribute 'name' and a method 'plan(observation)'")
+    with _own_code(name, OWN_MODULE if place.endswith(".py") else place):
+        module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)
+        made = getattr(module, class_name, None)
+        if made is None:
+            raise UnknownPlanner(f"no planner {name!r}: {place} has no {class_name!r}")
+        if not callable(made):
+            raise UnknownPlanner(f"{name!r} is no planner: {class_name} is a {type(made).__name__}, expected a class")
+        planner = made(**options)
+        if not isinstance(planner, Planner):
+            wanted = "an attribute 'name' and a method 'plan(observation)'"
+            raise UnknownPlanner(f"{name!r} is no planner: it needs {wanted}")
+        if not isinstance(planner.name, str):
+            raise UnknownPlanner(f"{name!r} is no planner: its name is {one_line(planner.name, 80)}, expected text")
     return planner
+
+
+@contextmanager
+def _own_code(name: str, module: str) -> Iterator[None]:
+    """What a user's module raises becomes one sentence with the line of it that is concerned."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (Exception, SystemExit) as error:
+        if module.startswith("radp."):
+            raise
+        text, line = one_line(error), own_line(error, module)
+        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise BrokenPlanner(f"{name} cannot be used: {what}{f' ({line})' if line else ''}") from error
 
 
 def _module_by_name(place: str, name: str) -> ModuleType:
@@ -82,7 +109,7 @@ def _module_from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UnknownPlanner(f"no planner in {path}: there is no such file")
     # The path is part of the name: two files called planner.py must not replace each other.
-    unique = f"radp_user_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    unique = f"{OWN_MODULE}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     if unique in sys.modules:
         return sys.modules[unique]
     spec = importlib.util.spec_from_file_location(unique, path)

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, reading_file
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import plan_from_world
 
+FARTHEST = 1e8  # m from the origin: more is not on this planet
 COLUMNS = "x, y and heading (or cos, sin), and t if the step is not 0.1 s"
 
 
@@ -27,6 +28,8 @@ def read_plan(path: Path, now: Observation, world: bool = False) -> Plan:
     times = columns.get("t", 0.1 * np.arange(1, len(poses) + 1))
     if len(poses) < 2 or not np.isfinite(poses).all() or not np.isfinite(times).all():
         raise BadInput(f"{path}: expected at least two rows, all of them finite numbers")
+    if np.abs(poses[:, :2]).max() > FARTHEST:
+        raise BadInput(f"{path}: expected positions within {FARTHEST:g} m")
     if times[0] < 0 or (np.diff(times) <= 0).any():
         raise BadInput(f"{path}: times must begin at 0 or later and increase")
     if world:
@@ -36,22 +39,17 @@ def read_plan(path: Path, now: Observation, world: bool = False) -> Plan:
 
 
 def _read_csv(path: Path) -> dict[str, np.ndarray]:
-    try:
+    with reading_file(path, ".csv with a header and numbers"):
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file, skipinitialspace=True))
         names = list(rows[0]) if rows else []
         return {str(name).strip(): np.array([float(row[name]) for row in rows]) for name in names}
-    except (OSError, ValueError, TypeError, csv.Error) as error:
-        raise BadInput(f"{path}: not a readable .csv with a header and numbers ({error})") from None
 
 
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
     """Arrays (H,) by column, or `trajectory` (H, 3: x, y, heading) or (H, 4: x, y, cos, sin), and `t` (H,)."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            columns = {name: np.asarray(arrays[name], dtype=np.float64) for name in arrays.files}
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{path}: not a readable .csv or .npz trajectory ({error})") from None
+    with reading_file(path, ".csv or .npz trajectory"), np.load(path, allow_pickle=False) as arrays:
+        columns = {name: np.asarray(arrays[name], dtype=np.float64) for name in arrays.files}
     table = columns.pop("trajectory", None)
     if table is not None:
         if table.ndim != 2 or table.shape[1] not in (3, 4):

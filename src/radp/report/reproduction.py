@@ -19,6 +19,8 @@ import numpy as np
 from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.planners import Row
 from radp.evaluation.settings import Simulation
+from radp.model.paths import model_path
+from radp.planners.registry import PLANNERS
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.parallel import parallel_map
@@ -80,6 +82,11 @@ def default_setup(
         raise BadInput("no split is packaged; name some with --splits")
     base = base or BASE
     ours = ours or (OURS if OURS in known else base)
+    for split in chosen:
+        open_split(split)
+    for name in (base, ours):
+        if name not in PLANNERS and ":" not in name:
+            model_path(name)
     if not quick:
         return Setup(base, ours, chosen, limit, intervention_limit=min(limit or INTERVENED, INTERVENED))
     count = limit or QUICK_SCENARIOS

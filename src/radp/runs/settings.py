@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import PurePath
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -22,6 +23,32 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"{value!r} has no place in JSON")
+
+
+def checked(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A dataclass made of values that were read from JSON; ValueError names the first that is not of its type."""
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        if name in hints and not _fits(value, hints[name]):
+            wanted = getattr(hints[name], "__name__", None) or str(hints[name]).replace("typing.", "")
+            raise ValueError(f"{name} is {value!r}, expected {wanted}")
+    return kind(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a JSON value is of a plain type; of which words a Literal is made is for the dataclass to say."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is Literal:
+        return type(value) in {type(part) for part in parts}
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(_fits(one, parts[0]) for one in value)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint in (int, str, bool, type(None)):
+        return type(value) is hint
+    return True
 
 
 def narrowed(kind: type[T], settings: T) -> T:

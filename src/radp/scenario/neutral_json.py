@@ -38,12 +38,24 @@ def load_json(path: Path) -> dict[str, Any]:
     """Read `.json` or `.json.gz`."""
     try:
         raw = path.read_bytes()
-        data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+        data = json.loads(raw)
     except (OSError, EOFError, ValueError, zlib.error, RecursionError) as error:
         raise NeutralJsonError(f"{path}: not a readable JSON file ({error})") from None
+    if b"\\ud" in raw.lower() and not _is_text(data):
+        raise NeutralJsonError(f"{path}: it holds half a surrogate pair, which is no text")
     if not isinstance(data, dict):
         raise NeutralJsonError(f"{path}: expected one JSON object, found {type(data).__name__}")
     return data
+
+
+def _is_text(data: Any) -> bool:
+    """Whether all strings in it can be written as UTF-8."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def save_json(data: dict[str, Any], path: Path) -> None:

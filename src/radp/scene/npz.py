@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from radp.runs.errors import BadInput, reading_file
 from radp.runs.json_text import json_text
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS, TRAILING_SHAPES, Scene
 
@@ -21,18 +23,15 @@ def npz_name(map_name: str, token: str) -> str:
 def read_npz(path: str | Path) -> Scene:
     """One file -> Scene with batch size 1. Futures are read where the file has them."""
     path = Path(path)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            names = [name for name in TRAILING_SHAPES if name in arrays.files]
-            missing = [name for name in TRAILING_SHAPES if name not in names and name not in FUTURE_FIELDS]
-            if missing:
-                raise ValueError(f"arrays missing: {', '.join(missing)}")
-            tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in names}
+    if not path.exists():
+        raise FileNotFoundError(ENOENT, "there is no such sample", str(path))
+    with reading_file(path, "sample of the Diffusion Planner layout"), np.load(path, allow_pickle=False) as arrays:
+        names = [name for name in TRAILING_SHAPES if name in arrays.files]
+        missing = [name for name in TRAILING_SHAPES if name not in names and name not in FUTURE_FIELDS]
+        if missing:
+            raise ValueError(f"arrays missing: {', '.join(missing)}")
+        tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in names}
         return Scene(**tensors).validate()
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path}: not a sample of the Diffusion Planner layout: {error}") from error
 
 
 def read_npz_batch(paths: Sequence[str | Path]) -> Scene:
@@ -42,7 +41,7 @@ def read_npz_batch(paths: Sequence[str | Path]) -> Scene:
 
 def read_npz_identity(path: str | Path) -> tuple[str, str]:
     """(map_name, token) as written in the file."""
-    with np.load(path, allow_pickle=False) as arrays:
+    with reading_file(path, "sample"), np.load(path, allow_pickle=False) as arrays:
         return str(arrays["map_name"]), str(arrays["token"])
 
 
@@ -63,9 +62,10 @@ def write_npz(folder: str | Path, scene: Scene, map_names: Sequence[str], tokens
 
 def read_index(path: str | Path) -> list[str]:
     """The JSON list of file names that makes up a dataset."""
-    names = json.loads(Path(path).read_text())
+    with reading_file(path, "JSON list of file names"):
+        names = json.loads(Path(path).read_bytes())
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{path}: expected a JSON list of file names")
+        raise BadInput(f"{path}: expected a JSON list of file names")
     return names
 
 
@@ -83,7 +83,7 @@ class NpzFolder(torch.utils.data.Dataset[Scene]):
         self.folder = Path(folder)
         self.names = read_index(index) if index else sorted(path.name for path in self.folder.glob("*.npz"))
         if not self.names:
-            raise ValueError(f"{self.folder}: no .npz samples")
+            raise BadInput(f"{self.folder}: no .npz samples")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from radp.geometry.limits import states_fault
+from radp.runs.errors import one_line, own_line
 from radp.scenario import Scenario
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import PlanError, Trajectories, states_on_grid, trajectories_from_plan
@@ -240,8 +241,9 @@ def _reason(error: Exception) -> str:
     """One line that says what went wrong."""
     if isinstance(error, PlanError):
         return str(error)
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    text, line = one_line(error), own_line(error)
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{what} ({line})" if line else what
 
 
 def undriven(scenario: Scenario, planner: str, options: DriveOptions, reason: str) -> Rollout:

@@ -83,6 +83,8 @@ def demonstrate(choice: Demonstrations, out: Path | str, workers: int = 1) -> di
     """Drive and keep what went well as the store `out`; returns its card. The same call takes up a killed run."""
     if choice.run is not None and not choice.after:
         raise BadInput("a run says where the first driver collided: name that driver as well")
+    for name in filter(None, (choice.planner, choice.after)):
+        load_planner(name)  # before any process is started: a planner that is not there has nothing to do with a log
     return convert(DrivenLogs(), choice, Path(out), workers, isolated=False)
 
 

@@ -8,6 +8,7 @@ import re
 import torch
 from torch import nn
 
+from radp.runs.errors import BadInput, reading_file
 from radp.runs.folder import RunFolder
 from radp.training.ema import Ema
 
@@ -52,15 +53,16 @@ def load_state(
     if not steps:
         return 0
     path = folder.path / "state" / f"step_{steps[-1]:08d}.pt"
-    state = torch.load(path, weights_only=True, map_location="cpu")
-    own = _trained(model)
-    if own.keys() != state["model"].keys():
-        raise ValueError(f"{path}: holds other weights than this model trains")
-    with torch.no_grad():
-        for name, value in own.items():
-            value.copy_(state["model"][name])
-    optimizer.load_state_dict(state["optimizer"])
-    ema.load(state["ema"])
-    if memory is not None:
-        memory.load_state_dict(state["memory"])
-    return int(state["step"])
+    with reading_file(path, "checkpoint of this training"):
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        own = _trained(model)
+        if own.keys() != state["model"].keys():
+            raise BadInput(f"{path}: holds other weights than this model trains")
+        with torch.no_grad():
+            for name, value in own.items():
+                value.copy_(state["model"][name])
+        optimizer.load_state_dict(state["optimizer"])
+        ema.load(state["ema"])
+        if memory is not None:
+            memory.load_state_dict(state["memory"])
+        return int(state["step"])

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from radp.model.checkpoint import ARGS, CONFIG, WEIGHTS, CheckpointError, check_state
+from radp.model.weights import read_weights
 from radp.planners.zoo.kinds import KINDS
 from radp.planners.zoo.planner import ZooPlanner, make_planner
+from radp.runs.errors import one_line, reading_file
 from radp.runs.json_text import json_text
 from radp.runs.settings import as_json
 from radp.version import __version__
@@ -76,10 +77,10 @@ def read_tensors(path: Path) -> Mapping[str, Any]:
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
         with torch.serialization.safe_globals([(StandIn, name) for name in unknown]):
             loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, AttributeError, TypeError, KeyError) as error:
-        text = " ".join(str(error).split())[:200]
+    except Exception as error:  # torch has no one kind of error for files that are cut, foreign or hostile
         raise CheckpointError(
-            f"{path}: holds more than tensors, or is damaged ({text}); where it was made, keep its weights alone: "
+            f"{path}: holds more than tensors, or is damaged ({one_line(error, 200)}); where it was made, keep its "
+            "weights alone: "
             'torch.save({"state_dict": torch.load(FILE)["state_dict"]}, NEW_FILE)'
         ) from None
     if not isinstance(loaded, Mapping):
@@ -113,20 +114,18 @@ def folder_kind(folder: Path) -> str | None:
     """The kind of planner whose weights a folder of ours holds; None if it holds something else."""
     try:
         kind = json.loads((folder / CONFIG).read_bytes()).get("kind")
-    except (OSError, ValueError, AttributeError):
+        return kind if kind in KINDS else None
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return None
-    return kind if kind in KINDS else None
 
 
 def load_folder(folder: Path) -> nn.Module:
     """The network in a folder that `save_folder` wrote."""
     config = json.loads((folder / CONFIG).read_bytes())
     kind = KINDS[config["kind"]]
-    try:
+    with reading_file(folder / CONFIG, "description of a model", CheckpointError):
         model = kind.network(kind.config(**config["model"]))
-    except (TypeError, KeyError, ValueError) as error:
-        raise CheckpointError(f"{folder / CONFIG}: {error}") from None
-    state = load_file(folder / WEIGHTS)
+    state = read_weights(folder / WEIGHTS)
     wanted = own_weights(model)
     check_state(state, wanted, str(folder / WEIGHTS))
     model.load_state_dict({name: state[name].to(value.dtype) for name, value in wanted.items()}, strict=False)

@@ -11,7 +11,7 @@ import torch
 
 from radp.evaluation import explanations
 from radp.evaluation.explanations import FAMILIES, Question, attention_rollout, lowest_ttc, nearest, pressure_shares
-from radp.evaluation.faithfulness import STATISTICS, Trial, _summary, ask
+from radp.evaluation.faithfulness import STATISTICS, RemovalTrial, _summary, ask
 from radp.evaluation.replanning import Replanner, distance
 from radp.model.sampler import sample_plans
 from radp.planners.diffusion import scene_config
@@ -52,7 +52,7 @@ def question() -> Question:
 
 
 def test_the_truth_itself_scores_best():
-    trial = Trial.of(MadeMoment(), seed=0)
+    trial = RemovalTrial.of(MadeMoment(), seed=0)
     np.testing.assert_allclose(trial.truth, WEIGHTS, atol=1e-3)
     assert trial.whole == pytest.approx(4.5, abs=1e-3)
     best, worst = trial.judge(WEIGHTS.numpy()), trial.judge(-WEIGHTS.numpy())
@@ -67,12 +67,12 @@ def test_the_truth_itself_scores_best():
 
 
 def test_saying_nothing_is_no_correlation_and_a_guess():
-    found = Trial.of(MadeMoment(), seed=0).judge(np.zeros(4))
+    found = RemovalTrial.of(MadeMoment(), seed=0).judge(np.zeros(4))
     assert found["rho"] == 0.0 and found["top1"] == 0.25 and found["infidelity"] == 1.0
 
 
 def test_infidelity_does_not_depend_on_the_scale():
-    trial, draw = Trial.of(MadeMoment(), seed=1), np.random.default_rng(0)
+    trial, draw = RemovalTrial.of(MadeMoment(), seed=1), np.random.default_rng(0)
     scores = draw.random(4)
     assert trial.infidelity(scores) == pytest.approx(trial.infidelity(17.0 * scores))
     assert trial.infidelity(WEIGHTS.numpy() + 0.1 * scores) < 0.2

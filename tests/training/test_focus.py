@@ -13,7 +13,7 @@ from radp.runs.errors import BadInput
 from radp.sim.plan import Plan
 from radp.training.align import AlignTask
 from radp.training.focus import Focus, find_focus, first_contact
-from radp.training.settings import AlignConfig, LoopConfig
+from radp.training.settings import AlignConfig, FocusSearch, LoopConfig
 from tests.rules.hand_made import scene, straight_plan, straight_route
 
 LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead
@@ -59,11 +59,11 @@ def test_first_contact_by_hand():
 
 def test_rows_with_contact_are_found_and_kept(tmp_path):
     road = Road()
-    found = find_focus(Straight(), road, count=20, seed=3, batch=7)
+    found = find_focus(Straight(), road, FocusSearch(samples=20, seed=3), batch=7)
     assert found.rows and all(row % 2 == 0 for row in found.rows)
     looked = np.random.default_rng([3, 13]).permutation(40)[:20]
     assert sorted(found.rows) == sorted(row for row in looked.tolist() if row % 2 == 0)
-    assert not find_focus(Straight(), road, count=20, seed=3, within=2.0).rows
+    assert not find_focus(Straight(), road, FocusSearch(samples=20, seed=3, within=2.0)).rows
     found.save(tmp_path / "focus.json")
     assert Focus.load(tmp_path / "focus.json") == found
     assert found.rows_in(road) == found.rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from radp.model.config import ModelConfig
 from radp.runs.errors import BadInput
-from radp.training.settings import AlignConfig, BaseConfig, BaseRecipe, HeadTraining, LoopConfig
+from radp.training.settings import AlignConfig, BaseConfig, BaseRecipe, FocusSearch, HeadTraining, LoopConfig
 
 if TYPE_CHECKING:
     from radp.scenario import Scenario
@@ -207,8 +207,8 @@ class TrainAlign:
         return 0
 
 
-@dataclass(frozen=True)
-class TrainFocus:
+@dataclass(frozen=True, kw_only=True)
+class TrainFocus(FocusSearch):
     """List the samples on which a planner would touch somebody soon and the logged way does not.
 
     Example:
@@ -221,12 +221,6 @@ class TrainFocus:
     """Samples of the training split, made by `radp data samples`."""
     out: Path
     """JSON file, for `radp train align --focus`."""
-    samples: int = 20_000
-    """How many to look at, drawn without repetition."""
-    within: float = 5.0
-    """Seconds of the plan in which contact counts."""
-    seed: int = 0
-    """Decides samples and noise."""
     threads: int = 2
     """Torch threads."""
 
@@ -240,7 +234,7 @@ class TrainFocus:
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
         source = open_samples(self.data, replace(model.scenes, rules=True))
-        found = find_focus(model, source, self.samples, self.seed, self.within)
+        found = find_focus(model, source, self)
         found.save(self.out)
         print(f"{self.out}: {len(found.rows)} of {found.looked_at} samples")
         return 0

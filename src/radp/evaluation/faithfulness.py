@@ -117,7 +117,7 @@ def ask(question: Question, scrambled: DiffusionModel | None = None) -> Asked:
         begin = time.process_time()
         scores[name] = explain(question).detach().double().numpy()
         seconds[name] = time.process_time() - begin
-    trial = Trial.of(moment, question.seed)
+    trial = RemovalTrial.of(moment, question.seed)
     same = dict.fromkeys(FAMILIES, np.nan)
     if scrambled is not None:
         other = replace(question, moment=Replanner(scrambled, question.scene, question.seed, len(moment)))
@@ -135,7 +135,7 @@ def ask(question: Question, scrambled: DiffusionModel | None = None) -> Asked:
 
 
 @dataclass(frozen=True)
-class Trial:
+class RemovalTrial:
     """The truth about one moment, and what is needed to judge scores by it."""
 
     moment: Replanner
@@ -146,7 +146,7 @@ class Trial:
     ties: np.ndarray  # (n,) random numbers that order equal scores
 
     @classmethod
-    def of(cls, moment: Replanner, seed: int) -> Trial:
+    def of(cls, moment: Replanner, seed: int) -> RemovalTrial:
         n, draw = len(moment), np.random.default_rng([seed, 11])
         one = torch.eye(n, dtype=torch.bool)
         subsets = torch.from_numpy(draw.random((SUBSETS, n)) < 0.5)

@@ -28,7 +28,6 @@ BASELINE = "idm"
 BEST_RULE_BASED = "pdm_closed"
 FAVOURITES = ("radp-mini",)  # packaged models, the best first; others follow by name
 SPLITS = ("sumo14-val",)  # the one to take scenarios from, if it is packaged
-SCENARIOS = 6
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class DemoResult:
     site: Site
 
 
-def run_demo(out: Path | str, count: int = SCENARIOS, workers: int = 2) -> DemoResult:
+def run_demo(out: Path | str, count: int, workers: int) -> DemoResult:
     """Drive `count` scenarios in reactive traffic with the teacher beside each planner.
 
     A demo that was interrupted goes on; one of another version, planner or number of scenarios is driven anew. With two

@@ -49,7 +49,7 @@ def explain_planner(
     scenarios: Sequence[Scenario] | Split,
     calibration: Calibration | None = None,
     agents: Agents = "reactive",
-    worst: int | None = 3,
+    worst: int | None = None,
     seed: int = 0,
     rules: str = "",
 ) -> list[Explained]:

@@ -22,7 +22,7 @@ def one_of_each_kind(scenarios: Iterable[Scenario], skip: int = 0) -> list[Scena
     return [found[kind][-1] for kind in sorted(found)]
 
 
-def draw_gallery(scenarios: Sequence[Scenario], path: Path, frame: int = 30, reach: float = REACH) -> None:
+def draw_gallery(scenarios: Sequence[Scenario], path: Path, frame: int, reach: float = REACH) -> None:
     """Draw each scenario `frame` steps after its start (earlier where it is shorter) in a grid; writes a picture."""
     from matplotlib.figure import Figure
 

@@ -17,14 +17,14 @@ from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
 from radp.rules.collision import Collision
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 from radp.runs.progress import Progress
 from radp.scene.samples import Samples
 from radp.sim.plan import STEP_SECONDS
+from radp.training.settings import FocusSearch
 
 FORMAT = "radp-focus"
-WITHIN = 5.0  # s
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,14 @@ class Focus:
 
     @classmethod
     def load(cls, path: Path | str) -> Focus:
-        try:
+        with reading_file(path, "list of samples made by radp train focus"):
             stored = json.loads(Path(path).read_bytes())
             if stored.pop("format") != FORMAT:
                 raise ValueError("another format")
-            return cls(**stored)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"{path} is no list of samples made by radp train focus ({error})") from None
+            found = cls(**stored)
+            if any(not isinstance(row, int) or not 0 <= row < found.of for row in found.rows):
+                raise ValueError(f"rows must be whole numbers from 0 to {found.of - 1}")
+            return found
 
 
 def first_contact(plan: Tensor, context: RuleContext) -> Tensor:
@@ -66,12 +67,10 @@ def first_contact(plan: Tensor, context: RuleContext) -> Tensor:
 
 
 @torch.no_grad()
-def find_focus(
-    planner: DiffusionPlanner, samples: Samples, count: int, seed: int = 0, within: float = WITHIN, batch: int = 64
-) -> Focus:
-    """Plan `count` samples, drawn without repetition, and keep those with contact in the plan but not in the log."""
-    rows = np.sort(np.random.default_rng([seed, 13]).permutation(len(samples))[:count])
-    generator = torch.Generator().manual_seed(seed)
+def find_focus(planner: DiffusionPlanner, samples: Samples, wanted: FocusSearch, batch: int = 64) -> Focus:
+    """Plan some of the samples, and keep those with contact in the plan but not in the log."""
+    rows = np.sort(np.random.default_rng([wanted.seed, 13]).permutation(len(samples))[: wanted.samples])
+    generator = torch.Generator().manual_seed(wanted.seed)
     kept: list[int] = []
     with Progress("samples planned", len(rows)) as progress:
         for chosen in np.split(rows, range(batch, len(rows), batch)):
@@ -82,7 +81,7 @@ def find_focus(
             future = scene.ego_agent_future
             logged = pose_frame(future)
             planned = first_contact(planner.plan(scene, generator).trajectory, context)
-            risky = (planned <= within) & first_contact(logged, context).isinf()
+            risky = (planned <= wanted.within) & first_contact(logged, context).isinf()
             kept += chosen[risky.numpy()].tolist()
             progress.advance(len(chosen))
-    return Focus(kept, len(rows), len(samples), planner.name, within, seed)
+    return Focus(kept, len(rows), len(samples), planner.name, wanted.within, wanted.seed)

@@ -143,3 +143,15 @@ class HeadTraining:
             steps=self.epochs * steps, batch=self.batch, lr=self.lr, weight_decay=self.weight_decay, warmup=0,
             schedule="constant", ema=0.999, seed=self.seed, save_every=5 * steps, validate_every=5 * steps,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class FocusSearch:
+    """Which samples are looked at for contact."""
+
+    samples: int = 20_000
+    """How many to look at, drawn without repetition."""
+    within: float = 5.0
+    """Seconds of the plan in which contact counts."""
+    seed: int = 0
+    """Decides samples and noise."""

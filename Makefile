@@ -6,7 +6,7 @@ EXTRAS := dev,train,nuplan
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all lint clean
+.PHONY: setup demo test test-all lint mutants clean
 
 setup: $(STAMP)
 
@@ -33,6 +33,10 @@ lint: setup
 	$(BIN)/ruff format --check src tests examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Change the code in one spot at a time: do the tests notice? (docs/reliability.md)
+mutants: setup
+	$(BIN)/python scripts/mutants.py
 
 clean:
 	rm -rf .venv demo .pytest_cache .ruff_cache .mypy_cache

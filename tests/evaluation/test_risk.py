@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import grimp
 import numpy as np
 import pytest
+from scipy.signal import savgol_filter
 
 from radp.evaluation.endpoints import BESIDE, ENDPOINTS, EXECUTED, PAPER, READINGS, Endpoint
-from radp.evaluation.risk import all_severities, future_risk, severities, shortfall, shortfall_before, smooth_motion
+from radp.evaluation.risk import (
+    all_severities,
+    future_risk,
+    motion_of,
+    severities,
+    shortfall,
+    shortfall_before,
+    smooth_motion,
+)
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
 from radp.sim.rollout import Rollout, logged_agents
@@ -81,6 +90,7 @@ def test_severities_of_the_expert_itself():
     assert found["collision"].max() == 0.0 and found["goal_same"].max() == 0.0
     assert found["goal_total"][0] > 0.9 and found["goal_total"][-1] < 0.02
     assert found["lane"].max() < 0.0  # inside the route
+    assert found["speed"].min() == 0.0  # below the limit nothing counts
 
 
 def test_an_overlap_is_measured_in_square_metres():
@@ -154,3 +164,21 @@ def test_a_window_that_begins_later_does_not_see_the_present():
     late = Endpoint("x", "x", 0.4, "max", 0.0, "", begin=0.2)
     severity = np.array([[9.0, 8.0, 7.0, 1.0, 2.0, 3.0, 0.0]])
     np.testing.assert_array_equal(future_risk(severity, np.array([7]), late)[0], [2, 3, 3, 0, *[np.nan] * 3])
+
+
+def test_motion_is_smoothed_as_scipy_does():
+    scenario = make_scenario(4, agents=2, frames=60)
+    ego = scenario.ego[scenario.start :].copy()
+    ego[:, Ego.VX :] += np.random.default_rng(0).normal(size=ego[:, Ego.VX :].shape)
+    rollout = Rollout(scenario, scenario.time_us[scenario.start :], ego, logged_agents(scenario, len(ego)))
+    values = savgol_filter(motion_of(ego), 8, 2, mode="interp")
+    rates = savgol_filter(values, 15, 2, deriv=1, delta=0.1, mode="interp")
+    np.testing.assert_allclose(np.array(astuple(smooth_motion(rollout))), [*values, *rates], atol=1e-6)
+
+
+def test_the_shortfall_before_is_known_from_the_first_second_on():
+    progress, speed = np.arange(60) * 0.5, np.full(60, 10.0)
+    short = shortfall_before(progress, speed, 3.0)
+    assert np.isnan(short[:10]).all() and not np.isnan(short[10:]).any()
+    assert short[10] == pytest.approx(1 - 5.0 / (10.0 + 0.25))
+    assert short[50] == pytest.approx(1 - 15.0 / (30.0 + 0.25 * 9))

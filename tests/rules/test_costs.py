@@ -279,3 +279,45 @@ def test_weights_are_the_softmax_of_gate_times_missing_share():
             wanted = gates[i] * powers[i] / sum(powers.values())
             assert rule.weights(pairs)[i].item() == pytest.approx(wanted, rel=1e-12)
     assert rule.weights(pairs)[4] == 0
+
+
+def sigmoid(x: float) -> float:
+    return (1 + math.tanh(x / 2)) / 2
+
+
+@pytest.mark.parametrize("rule", [Collision(), Collision(from_now=3.0), Collision(discount=2.0)])
+def test_the_gate_is_the_formula_pair_by_pair(rule):
+    """Separation, closing speed, missing clearance, miss distance, step: near and far, slow and fast, soon and late."""
+    rows = [
+        (0.2, 0.0, 0.3, 0.0, 0), (1.0, 0.05, 0.1, -1.0, 5), (4.0, 3.0, 1.0, 0.1, 20), (12.0, 9.0, 4.0, 0.6, 30),
+        (19.9, 11.0, 9.0, -2.0, 40), (20.0, 11.0, 9.0, -2.0, 3), (20.1, 11.0, 9.0, -2.0, 3), (-0.5, 1.0, 2.0, -1.0, 70),
+        (0.6, 0.0, 0.05, 0.0, 9), (0.9, 0.0, -0.4, 0.0, 1),
+    ]  # fmt: skip
+    separation, closing, lacking, miss = (torch.tensor(column, dtype=torch.float64) for column in list(zip(*rows))[:4])
+    step, zeros = torch.tensor([row[4] for row in rows]), torch.zeros(len(rows), dtype=torch.int64)
+    pairs = Pairs(zeros, step, torch.arange(len(rows)), separation, closing, lacking, miss, scenes=1)
+    for (d, c, z, m, h), found in zip(rows, rule.gate(pairs).tolist()):
+        time, ttc = 0.1 * (h + 1), max(d, 0.0) / max(c, 1e-3)
+        near, left = sigmoid((0.5 - d) / 0.25), 4.0 - ttc
+        if rule.from_now is not None:
+            near, left = near * sigmoid((rule.from_now - time) / 0.5), rule.from_now - time - ttc
+        soon = sigmoid(left / 0.5) * (1 - math.exp(-c)) * sigmoid((0.5 - m) / 0.25)
+        wanted = max(near, soon) * sigmoid(z / 0.25) * (d <= 20.0)
+        wanted *= 1.0 if rule.discount is None else math.exp(-time / rule.discount)
+        assert found == pytest.approx(wanted if wanted >= 0.01 else 0.0, rel=1e-9)
+
+
+def test_one_active_pair_alone_has_its_gate_as_weight():
+    for d, lacking in ((0.1, 0.4), (1.1, 0.05), (1.4, 0.3)):  # strong and hardly active
+        one = torch.zeros(1, dtype=torch.int64)
+        values = (torch.tensor([value], dtype=torch.float64) for value in (d, 0.0, lacking, 0.0))
+        pairs = Pairs(one, one, one, *values, scenes=1)
+        gate = Collision().gate(pairs)
+        assert gate.item() > 0 and Collision().weights(pairs).item() == pytest.approx(gate.item(), rel=1e-12)
+
+
+def test_pairs_with_ample_clearance_are_not_looked_at():
+    here, aside = straight_plan(speed=0.0), [(0.0, 12.0, 0.0, 0.0, 4.5)]
+    assert len(Collision().pairs(here, RuleContext.from_scene(scene(agents=aside, speed=0.0))).scene) == 0
+    closer = RuleContext.from_scene(scene(agents=[(0.0, 3.0, 0.0, 0.0, 4.5)], speed=0.0))
+    assert len(Collision().pairs(here, closer).scene) == 80

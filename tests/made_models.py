@@ -9,6 +9,11 @@ from radp.model.network import DiffusionModel, build_model
 
 SMALL = replace(NUPLAN, hidden=32, heads=2, mixer_tokens=8, mixer_channels=16, preproj_hidden=32, encoder_depth=1)
 
+# How far the same computation may differ between processors, thread counts and batches: float32 sums are then taken in
+# another order, and each layer of a network adds some units in the last place of values of about 1.
+ONE_PASS = {"atol": 1e-4, "rtol": 1e-4}
+SAMPLED = {"atol": 1e-3, "rtol": 1e-4}  # m, after ten passes that feed each other: a millimetre, which no drive notices
+
 
 def randomised(config: ModelConfig, seed: int = 0) -> DiffusionModel:
     """A model whose zero-initialised layers have weights, too."""

@@ -7,7 +7,7 @@ from radp.model.config import MINI, NUPLAN, ModelConfig
 from radp.model.encoder import lane_positions
 from radp.model.network import build_model, parameter_count
 from radp.scene.scene import Scene
-from tests.made_models import SMALL, randomised
+from tests.made_models import ONE_PASS, SMALL, randomised
 from tests.made_scenes import made_scene
 
 
@@ -64,7 +64,7 @@ def test_samples_of_a_batch_do_not_touch_each_other():
     with torch.no_grad():
         together = model(model.observe(scene), x, time)
         alone = [model(model.observe(scene[i]), x[i : i + 1], time[i : i + 1]) for i in range(4)]
-    torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(together, torch.cat(alone), **ONE_PASS)
 
 
 def test_an_empty_scene_gives_finite_numbers():
@@ -82,7 +82,7 @@ def test_gradients_do_not_change_what_is_computed():
     scene, x, time = model.observe(made_scene(batch=3)), torch.randn(3, 11, 81, 4), torch.full((3,), 0.5)
     with torch.no_grad():
         quick = model(scene, x, time)
-    torch.testing.assert_close(model(scene, x, time).detach(), quick, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(model(scene, x, time).detach(), quick, **ONE_PASS)
 
 
 def test_a_padded_lane_points_along_x():

@@ -7,7 +7,7 @@ from radp.bench.model import plan_plainly
 from radp.model.sampler import noise_of_seeds, sample_plans, solve
 from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, time_of_half_log_snr, training_times
 from radp.planners.guidance import CollisionGuidance
-from tests.made_models import SMALL, randomised
+from tests.made_models import SAMPLED, SMALL, randomised
 from tests.made_scenes import made_scene
 
 
@@ -56,7 +56,7 @@ def test_the_same_noise_gives_the_same_plan_whatever_the_batch(model):
     again = sample_plans(model, scene, noise=noise).trajectories
     assert torch.equal(together, again)
     alone = sample_plans(model, scene[2], noise=noise_of_seeds([3], model)).trajectories
-    torch.testing.assert_close(alone, together[2:3], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(alone, together[2:3], **SAMPLED)
 
 
 def test_generators_and_several_samples(model):
@@ -70,14 +70,14 @@ def test_generators_and_several_samples(model):
     many = sample_plans(model, scene, noise=noise)
     for k in range(3):
         single = sample_plans(model, scene, noise=noise[:, k : k + 1])
-        torch.testing.assert_close(many.trajectories[:, k : k + 1], single.trajectories, atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(many.tokens[:, k : k + 1], single.tokens, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(many.trajectories[:, k : k + 1], single.trajectories, **SAMPLED)
+        torch.testing.assert_close(many.tokens[:, k : k + 1], single.tokens, **SAMPLED)
 
 
 def test_the_quick_path_gives_what_the_plain_one_gives(model):
     scene, noise = made_scene(batch=3), noise_of_seeds([1, 2, 3], model)
     quick = sample_plans(model, scene, noise=noise).trajectories
-    torch.testing.assert_close(quick, plan_plainly(model, scene, noise), atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(quick, plan_plainly(model, scene, noise), **SAMPLED)
 
 
 def test_encoder_runs_once_and_the_decoder_once_a_call(model):
@@ -128,7 +128,7 @@ def test_guided_plans_do_not_depend_on_the_batch(model):
     together = sample_plans(model, scene, noise=noise, guidance=guidance).trajectories
     for i in range(3):
         alone = sample_plans(model, scene[i], noise=noise[i : i + 1], guidance=CollisionGuidance.of_scene(scene[i]))
-        torch.testing.assert_close(alone.trajectories, together[i : i + 1], atol=1e-3, rtol=1e-4)
+        torch.testing.assert_close(alone.trajectories, together[i : i + 1], **SAMPLED)
     plain = sample_plans(model, scene, noise=noise).trajectories
     assert not torch.allclose(plain, together, atol=1e-3)
     assert math.isfinite(float(guidance.energy(torch.zeros(3, 11, 81, 4))[0]))

@@ -22,6 +22,7 @@ from radp.runs.errors import BadInput
 from radp.scenario import Ego
 from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario
+from tests.made_models import ONE_PASS
 
 SMALL = replace(
     ModelConfig.preset("mini"), agents=6, lanes=8, neighbours=2, hidden=24, mixer_channels=16, preproj_hidden=32
@@ -108,7 +109,7 @@ def test_adapters_sit_on_twelve_layers_and_merge_exactly(tmp_path):
     scene = _scene(SMALL)
     with torch.no_grad():
         on, off = base(base.observe(scene), x, time), merged(merged.observe(scene), x, time)
-    torch.testing.assert_close(on, off, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(on, off, **ONE_PASS)
     theirs = wrapped.merge_and_unload().state_dict()
     assert all(torch.equal(theirs[name], value) for name, value in merged.state_dict().items())
     with pytest.raises(ValueError, match="no layer 'decoder"):

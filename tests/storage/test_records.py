@@ -3,7 +3,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from radp.geometry.ragged import Polygons
+from radp.geometry.ragged import Polygons, Ragged
+from radp.road.road_map import strips
 from radp.scenario import RoadMap, Tracks, TrafficLights
 from radp.storage.codec import CodecError
 from radp.storage.records import content_hash, decode_fields, encode_fields, pack_blobs, unpack_blobs
@@ -83,3 +84,17 @@ def test_packed_blobs_come_back_and_damage_is_noticed():
         flipped[position] ^= 1
         with pytest.raises(CodecError):
             unpack_blobs(bytes(flipped))
+
+
+def test_strips_at_once_are_those_one_by_one():
+    rng = np.random.default_rng(0)
+    for lanes in (0, 1, 7):
+        left, right = (
+            [rng.normal(size=(int(rng.integers(0, 5)), 2)) for _ in range(lanes)],
+            [rng.normal(size=(int(rng.integers(0, 5)), 2)) for _ in range(lanes)],
+        )
+        for i in range(0, lanes, 2):
+            if len(left[i]) and len(right[i]):
+                right[i][0] = left[i][0]  # a ring that closes itself
+        wanted = Polygons.from_exteriors([np.concatenate((a, b[::-1])) for a, b in zip(left, right)])
+        assert_same(strips(Ragged.from_rows(left, width=2), Ragged.from_rows(right, width=2)), wanted)

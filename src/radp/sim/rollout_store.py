@@ -83,7 +83,12 @@ class RolloutStore:
 
     def read(self, scenario: Scenario) -> Rollout:
         """StoreError if it is missing, damaged or of another scenario."""
-        wanted, stored = scenario.token, self._files.read(scenario.token)
+        wanted = scenario.token
+        try:
+            stored = self._files.read(wanted)
+        except StoreError as error:
+            again = "; delete it to drive the scenario again" if wanted in self else ""
+            raise StoreError(f"{error}{again}") from None
         if stored.token != wanted:
             raise StoreError(f"{self.path_of(wanted)} holds a drive of scenario {stored.token!r}, expected {wanted!r}")
         try:

@@ -67,7 +67,7 @@ SLOW = "not slow and not golden and not realdata and not browser"
 LEFT_OUT = "not whatever_the_threads and not knows_nothing"  # slow without the compiler, and no judges of such changes
 
 EQUIVALENT = {  # "file: what was changed" -> why no input tells it from the original
-    "rules/collision.py: 0.001 -> 0.1015": "a pair that closes at less than 0.1 m/s is gated by `near`, which is larger",
+    "rules/collision.py: 0.001 -> 0.1015": "a pair that closes at less than 0.1 m/s is gated by `near`, the larger one",
 }
 
 COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}

@@ -462,7 +462,7 @@ CASES |= {
     "trajectory_csv": (lambda p: trajectory(p, "plan.csv", b"x,y,heading\n1,2,north\n"), "header and numbers"),
     "trajectory_bytes": (lambda p: trajectory(p, "plan.csv", bytes(range(256))), "plan.csv"),
     "trajectory_far": (lambda p: trajectory(p, "plan.csv", b"x,y,heading\n1e300,2,0\n2,2,0\n"), "within 1e+08 m"),
-    "explain_half": (lambda p: ["explain", "--scenarios", "sumo14-val"], "give either"),
+    "explain_half": (lambda p: ["explain", "--scenarios", "sumo14-val"], "give --scenarios and --planner"),
     "doctor_of_nothing": (lambda p: ["doctor", "--filters", str(p.path / "no.yaml")], "no.yaml does not exist"),
     "score_nothing": (lambda p: ["score", str(p.path / "nothing.json")], "nothing.json"),
     "score_cut": (lambda p: ["score", str(p.file("drive.json.gz", b"\x1f\x8b cut"))], "not a readable JSON file"),

@@ -48,6 +48,7 @@ from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
+from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
 from radp.runs.errors import BadInput, sentence
 from radp.version import __version__
@@ -71,6 +72,7 @@ VERBS: Verbs = {
     },
     "train": {
         "base": TrainBase,
+        "planner": TrainPlanner,
         "rounds": TrainRounds,
         "align": TrainAlign,
         "focus": TrainFocus,

@@ -257,6 +257,11 @@ class LogSamples:
             arrays["ego_agent_future"][b] = sample["ego_agent_future"][k]
         return to_scene(arrays)
 
+    def moment(self, index: int) -> Moment:
+        """Sample `index` in the world frame; `skip` is its ego, whose own track is among the states."""
+        ((sample, k),) = self._rows.places([index])
+        return self._moment(sample, k)
+
     def _log(self, number: int, road_map: RoadMap) -> Arrays:
         """The arrays of a log; its values are looked at when it is first used, StoreError if they are wrong."""
         log = self._logs[number]

@@ -9,8 +9,9 @@ import torch
 from radp.planners.zoo.kinds import KINDS
 from radp.planners.zoo.planner import make_planner
 from radp.scenario import Ego
+from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
-from tests.planners.made_roads import made_scenario, observed, thing
+from tests.made_scenarios import made_scenario, thing
 
 SHORT = 6  # frames of a drive
 
@@ -47,8 +48,8 @@ def test_drives_and_does_not_look_at_its_neighbours(planner):
 
 
 def test_plans_reach_8_seconds_ahead(planner):
-    plan = planner.plan(observed(roads()[1:]))
+    plan = planner.plan(observe_logs(roads()[1:]))
     assert float(plan.time_grid()[0, -1]) == pytest.approx(8.0)
     assert bool(torch.isfinite(plan.trajectory).all())
     np.testing.assert_allclose(plan.trajectory[..., 2:].norm(dim=-1), 1.0, atol=1e-5)
-    assert observed(roads()[1:]).ego[0, -1, Ego.VX] > 0
+    assert observe_logs(roads()[1:]).ego[0, -1, Ego.VX] > 0

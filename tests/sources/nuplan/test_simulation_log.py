@@ -17,7 +17,7 @@ from radp.scenario import Ego
 from radp.scenario.store import ScenarioStore
 from radp.sources.convert import SourceError
 from radp.sources.nuplan.simulation_log import read_simulation_log
-from tests.planners.made_roads import made_scenario, thing
+from tests.made_scenarios import made_scenario, thing
 from tests.shared_data import NUPLAN_GOLDEN, shared_params
 from tests.sources.nuplan.made_simulation_logs import write_log
 

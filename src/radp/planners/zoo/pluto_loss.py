@@ -22,8 +22,11 @@ TEMPERATURE = 0.1
 
 
 def pluto_loss(output: Batch, batch: Batch, contrast: bool = False) -> Batch:
-    """Six terms of equal weight and their sum. With `contrast` the batch is anchors, positives and negatives, a third
-    each, `data_n_valid_mask` (B / 3,) says which negatives count, and only the first two thirds are imitated."""
+    """Six terms of equal weight and their sum; without cost maps nothing is off the road.
+
+    With `contrast` the batch is anchors, positives and negatives, a third each, `data_n_valid_mask` (B / 3,) says which
+    negatives count, and only the first two thirds are imitated.
+    """
     size = len(batch["current_state"])
     count = size // 3 * 2 if contrast else size
     target, valid = _targets(batch)
@@ -36,10 +39,12 @@ def pluto_loss(output: Batch, batch: Batch, contrast: bool = False) -> Batch:
         "reg_loss": _masked(plan, target[:, 0], valid[:, 0]),
         "cls_loss": F.cross_entropy(logits, line * output["probability"].shape[2] + mode),
         "ref_free_reg_loss": _masked(output["ref_free_trajectory"][:count], target[:, 0, :, :4], valid[:, 0]),
-        "collision_loss": collision_loss(plan, batch["cost_maps"][:count, ..., 0].float()),
+        "collision_loss": plan.new_zeros(()),
         "prediction_loss": _masked(output["prediction"][:count], target[:, 1:], valid[:, 1:]),
         "contrastive_loss": plan.new_zeros(()),
     }
+    if "cost_maps" in batch:
+        parts["collision_loss"] = collision_loss(plan, batch["cost_maps"][:count, ..., 0].float())
     if contrast:
         parts["contrastive_loss"] = contrastive_loss(output["hidden"], batch["data_n_valid_mask"])
     return {"loss": torch.stack(list(parts.values())).sum(), **parts}

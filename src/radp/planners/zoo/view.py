@@ -9,7 +9,9 @@ import numpy as np
 
 from radp.road.road_map import RoadMap
 from radp.scenario import DT, DT_US, PACIFICA, Ego, Scenario
+from radp.scenario.as_ego import ego_from_track
 from radp.scenario.history import ego_before
+from radp.scene.builder import Moment
 from radp.sim.observation import HISTORY, Observation
 
 FUTURE = 80
@@ -72,4 +74,21 @@ def view_of_log(scenario: Scenario, frame: int, history: int = HISTORY, future: 
         scenario.map, scenario.route, scenario.ego[frame, :3], scenario.time_us[past], scenario.ego[past],
         states[past], valid[past], scenario.tracks.type, scenario.tracks.size, scenario.lights.lane,
         scenario.lights.state[frame], scenario.ego[after], states[after], valid[after],
+    )  # fmt: skip
+
+
+def view_of_moment(moment: Moment) -> WorldView:
+    """A log sample, whose ego may be any vehicle of the log; its states follow from its track."""
+    assert moment.future_states is not None and moment.future_valid is not None  # samples have a future
+    ego, past = moment.skip, len(moment.states)
+    boxes = np.concatenate((moment.states[:, ego], moment.future_states[:, ego]))
+    time_us = DT_US * np.arange(len(boxes))
+    states = ego_from_track(boxes, moment.sizes[ego], time_us)
+    states[:, :2] += moment.pose[:2] - states[past - 1, :2]  # shorter cars have their axle nearer to the centre
+    names = tuple(moment.road_map.roadblocks.ids[block] for block in moment.route)
+    others = np.arange(len(moment.types)) != ego
+    return WorldView(
+        moment.road_map, names, moment.pose, time_us[:past], states[:past], moment.states, moment.valid & others,
+        moment.types, moment.sizes, moment.light_lanes, moment.light_states, states[past:], moment.future_states,
+        moment.future_valid & others,
     )  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from radp.runs.errors import BadInput
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class EvaluateFaithfulness:
         found = measure_faithfulness(run, self.moments, self.sanity, self.seed)
         where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.agents} agents"
         text, data = faithfulness_table(found, where).markdown(), faithfulness_json(found)
-        print(json.dumps(data, indent=1) if self.json else text)
+        print(json_text(data) if self.json else text)
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             (self.out / "faithfulness.md").write_text(text + "\n")
-            (self.out / "faithfulness.json").write_text(json.dumps(data, indent=1) + "\n")
+            (self.out / "faithfulness.json").write_text(json_text(data) + "\n")
         return 0

@@ -71,6 +71,31 @@ def test_a_head_is_taught_by_what_was_cached(work: Path, planner: Path) -> None:
     assert (settings["epochs"], settings["batch"]) == (2, 4)
 
 
+def test_a_head_that_sees_the_geometry_learns_on_states_of_its_planners_drives(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planner, own, cache = tmp_path / "planner", tmp_path / "own", tmp_path / "cache"
+    shutil.copytree(work / "base" / "model", planner)
+    driven = ("--scenarios", work / "short", "--agents", "nonreactive")
+    assert run("simulate", "--planner", planner, *driven, "--out", own) == 0
+    some = ("--planner", planner, "--data", own, "--rule-set", "v2", "--stride", 3)
+    assert run("calibrate", *some, "--batches", 2, "--batch", 4, "--threads", 1, "--out", planner) == 0
+    assert Calibration.load(planner, "v2").samples == 8 and not (planner / "calibration.json").exists()
+    assert run("cache", *some, "--workers", 1, "--out", cache) == 0
+    assert len(Cache(cache)) == 10 and Cache(cache).rule_set == "v2"  # every third of 30 samples
+    head = ("--cache", cache, "--epochs", 2, "--batch", 4, "--heads", 6, "--threads", 1, "--out", tmp_path / "head")
+    assert run("train", "head", *head, "--geometry", "cheap") == 0
+    for file in (tmp_path / "head" / "head").iterdir():
+        shutil.copy(file, planner)
+    config = load_learned(planner).head.config
+    assert (config.geometry, config.rule_set) == ("cheap", "v2")
+    assert run("evaluate", "fidelity", "--planner", planner, "--splits", work / "short", "--agents", "nonreactive",
+               "--out", tmp_path / "fidelity", "--json") == 0  # fmt: skip
+    capsys.readouterr()
+    assert run("train", "head", *head[:-1], tmp_path / "other", "--geometry", "full") == 2
+    assert "keeps no full geometry; radp cache --geometry full" in capsys.readouterr().err
+
+
 def test_without_levels_there_is_no_cache(work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     some = ("--planner", work / "base" / "model", "--data", work / "samples", "--samples", 2)
     assert run("cache", *some, "--out", tmp_path / "c") == 2

@@ -16,6 +16,7 @@ import pytest
 from radp.runs.errors import BadInput
 from radp.scenario import Scenario
 from radp.scenario.egos import choose_egos
+from radp.scenario.recording import Recording
 from radp.sources.convert import Refused, load_source
 from radp.sources.settings import LogChoice
 from tests.shared_data import SHARED, shared_params
@@ -111,12 +112,15 @@ def test_argoverse(path: Path) -> None:
 
 @pytest.mark.parametrize("path", shared_params("data/commonroad/*.xml*"))
 def test_commonroad(path: Path) -> None:
-    found = scenarios_of("commonroad", path, "all")
+    reader = load_source("commonroad")
+    (log,) = (log for item in reader.items(LogChoice(data=path)) for log in reader.scenarios(item))
+    assert isinstance(log, Recording)
+    found = list(choose_egos(log, "all"))
     for scenario in found:
         check(scenario)
     assert found and "drivable area" in found[0].tags["unknown"]
     with pytest.raises(BadInput, match="recorded from outside"):
-        scenarios_of("commonroad", path)
+        list(choose_egos(log))
 
 
 @pytest.mark.parametrize("path", shared_params("data/womd_proto/*.tfrecord*"))

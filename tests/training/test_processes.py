@@ -17,9 +17,11 @@ import torch
 from safetensors.torch import load_file
 
 from radp.cli.main import main
+from radp.runs.errors import BadInput
 from radp.runs.processes import share
 from radp.scenario.store import ScenarioWriter
 from radp.sources.synthetic import make_scenario
+from tests.runs.refusing import refuse
 from tests.training.toy_task import train_toy
 
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -120,6 +122,8 @@ def test_switches_change_the_preset(samples, tmp_path, capsys):
 def test_what_is_wrong_in_a_process_is_reported_in_one_sentence(samples, tmp_path, capfd):
     words = train(samples, tmp_path / "run")
     assert main([*words, "--batch", "5", "--processes", "2"]) == 2
-    assert main([*words, "--batch", "4000", "--processes", "2"]) == 2
+    assert main([*words, "--batch", "4000"]) == 2
     errors = [line for line in capfd.readouterr().err.splitlines() if line.startswith("radp: ")]
     assert "cannot be shared by 2" in errors[0] and "fewer than one batch of 4000" in errors[1]
+    with pytest.raises(BadInput, match=r"^there are no samples$"):
+        share(refuse, 2)

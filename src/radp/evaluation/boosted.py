@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from radp.runs.errors import BadInput
 from radp.statistics.groups import members
+from radp.statistics.ranks import ranks
 
 FOLDS = 5
 STRIDE = 3  # frames between those that are learned from; neighbours tell little more
@@ -25,24 +25,25 @@ def folds_of(logs: Sequence[str], seed: int = 0) -> np.ndarray:
 def boosted_score(features: Sequence[np.ndarray], risk: np.ndarray, logs: Sequence[str], seed: int = 0) -> np.ndarray:
     """Features (N, T) each and the risk (N, T), NaN = none -> (N, T) score of drives by trees that other logs taught.
 
-    The trees learn the rank of the risk among all frames, so that no unit and no outlier decides. NaN where the risk is
-    not known, or other logs have nothing to learn from.
+    The trees learn the rank of a frame's risk among those of its own drive, which is what the statistics ask for;
+    drives of constant risk teach nothing. NaN where the risk is not known, or other logs have nothing to learn from.
     """
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
     except ImportError:
         raise BadInput("the gradient-boosted ceiling needs scikit-learn: pip install 'radp[evaluate]'") from None
     table, known, fold = np.stack(features, -1), ~np.isnan(risk), folds_of(logs, seed)
+    place = ranks(np.where(known, risk, 0.0), known) / np.maximum(known.sum(1, keepdims=True), 1)
+    varies = np.array([len(np.unique(row[~np.isnan(row)])) > 1 for row in risk], dtype=bool)
     out = np.full(risk.shape, np.nan)
     for k in range(int(fold.max(initial=-1)) + 1):
-        learn, judge = known & (fold != k)[:, None], known & (fold == k)[:, None]
+        learn, judge = known & (varies & (fold != k))[:, None], known & (fold == k)[:, None]
         learn = learn & (np.arange(risk.shape[1]) % STRIDE == 0)
-        if not judge.any() or len(np.unique(risk[learn])) < 2:
+        if not judge.any() or not learn.any():
             continue
-        target = rankdata(risk[learn]) / learn.sum()
         model = HistGradientBoostingRegressor(
             max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=LEAST, early_stopping=False,
             random_state=seed,
         )  # fmt: skip
-        out[judge] = model.fit(table[learn], target).predict(table[judge])
+        out[judge] = model.fit(table[learn], place[learn]).predict(table[judge])
     return out

@@ -26,7 +26,7 @@ PREDICTORS = {
     "persistence": "the severity of the endpoint itself at this moment",
     "clock": "minus the time since the start of the drive",
     CEILING: "gradient-boosted trees over all of these, of other logs; no pressure among them",
-    PLAIN: "gradient-boosted trees over TTC and persistence",
+    PLAIN: "gradient-boosted trees over TTC, persistence and, in place of this drive's pressure, another drive's",
 }
 
 
@@ -45,7 +45,10 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Increment:
-    """What pressure adds to TTC and persistence, by trees with and without it on logs that they did not see."""
+    """What pressure adds to TTC and persistence, by trees on logs that they did not see.
+
+    Without it they get the pressure of another drive, so both have as much to fit to.
+    """
 
     endpoint: Endpoint
     plain: Mapping[str, Estimate]
@@ -121,12 +124,20 @@ def scores_for(drives: Drives, endpoint: Endpoint, risk: np.ndarray, source: str
     if "cost" in drives.scores:
         plain["cost"] = drives.channel("cost", endpoint.channel)
     short = [drives.measures["TTC"], now]
-    learned = {CEILING: list(plain.values()), PLAIN: short, WITH_PRESSURE: [*short, pressure]}
+    theirs = of_another(pressure, drives.logs)
+    learned = {CEILING: list(plain.values()), PLAIN: [*short, theirs], WITH_PRESSURE: [*short, pressure]}
     return {
         source: pressure,
         **plain,
         **{name: boosted_score(features, risk, drives.logs, seed) for name, features in learned.items()},
     }
+
+
+def of_another(score: np.ndarray, logs: Sequence[str]) -> np.ndarray:
+    """(N, T) of another drive at the same clock, as much to fit trees to; NaN where that drive is of the same log."""
+    log = np.asarray(logs)
+    other = np.roll(np.arange(len(score)), len(score) // 2)
+    return np.where((log != log[other])[:, None], score[other], np.nan)
 
 
 class _Table:

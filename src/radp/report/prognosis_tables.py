@@ -95,8 +95,9 @@ def increment_table(found: Prognosis, where: str) -> Table:
         "pressure adds, Lift@10%", "ceiling rho", "ceiling AUPRC",
     )  # fmt: skip
     notes = (
-        "Gradient-boosted trees with and without the matched pressure, five folds of whole logs: each drive is judged "
-        "by trees that did not see its log. The ceiling has all measures of the table above, and no pressure.",
+        "Gradient-boosted trees with the matched pressure of this drive, or of another one at the same clock; five "
+        "folds of whole logs: each drive is judged by trees that did not see its log. The ceiling has all measures of "
+        "the table above, and no pressure.",
         HOLM,
         LEGEND,
     )

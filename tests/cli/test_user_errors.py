@@ -467,7 +467,7 @@ CASES |= {
     "score_nothing": (lambda p: ["score", str(p.path / "nothing.json")], "nothing.json"),
     "score_cut": (lambda p: ["score", str(p.file("drive.json.gz", b"\x1f\x8b cut"))], "not a readable JSON file"),
     "score_empty_folder": (lambda p: ["score", str(p.folder("empty"))], "holds no drives"),
-    "view_nothing": (lambda p: ["view", str(p.folder("empty"))], "config.json is missing"),
+    "view_nothing": (lambda p: ["view", str(p.folder("empty"))], "holds neither a run of radp simulate"),
     "info_nothing": (lambda p: ["data", "info", str(p.path / "nothing")], "neither a packaged split"),
     "convert_unknown": (lambda p: ["data", "convert", "--source", "x", "--out", str(p.path / "o")], "unknown source"),
     "gallery_suffix": (
@@ -553,6 +553,8 @@ CASES |= {
         lambda p: ["evaluate", "fidelity", "--planner", "idm", "--splits", str(p.scenario), "--out", str(p.path / "o")],
         "head",
     ),
+    "alignment_of_no_run": (lambda p: ["evaluate", "alignment"], "name at least one folder"),
+    "prognosis_of_no_run": (lambda p: ["evaluate", "prognosis"], "name at least one folder"),
     "alignment_of_nothing": (lambda p: ["evaluate", "alignment", str(p.folder("run"))], "config.json is missing"),
     "intervention_of_nothing": (
         lambda p: ["evaluate", "intervention", str(p.folder("run")), "--out", str(p.path / "o")],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from radp.runs.errors import BadInput
 from radp.runs.json_text import json_text
 
 
@@ -40,6 +41,8 @@ class EvaluateAlignment:
         from radp.evaluation.closed_loop import Run
         from radp.report.alignment_tables import protocol, run_tables
 
+        if not self.runs:
+            raise BadInput("name at least one folder of radp simulate --attribution teacher")
         if not self.json:
             print(protocol(), "\n")
         begin = time.perf_counter()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from radp.runs.errors import BadInput
 from radp.runs.json_text import json_text
 
 
@@ -39,6 +40,8 @@ class EvaluatePrognosis:
         from radp.evaluation.closed_loop import Run
         from radp.report.prognosis_tables import prognosis_json, prognosis_tables, runs_prognosis
 
+        if not self.runs:
+            raise BadInput("name at least one folder of radp simulate --attribution teacher")
         tables, data = [], []
         for found, where in runs_prognosis([Run.open(run) for run in self.runs], self.committed, self.seed):
             tables += prognosis_tables(found, where)

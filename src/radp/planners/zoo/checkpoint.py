@@ -142,7 +142,7 @@ def save_folder(
         state = {name: value.half() if value.is_floating_point() else value for name, value in state.items()}
     save_file(state, folder / f"{WEIGHTS}.part")
     os.replace(folder / f"{WEIGHTS}.part", folder / WEIGHTS)
-    about = {"kind": kind, "model": as_json(model.config), "radp_version": __version__}  # type: ignore[arg-type]
+    about = {"kind": kind, "model": as_json(model.config), "radp_version": __version__}
     text = json_text({**about, "training": dict(training or {})}) + "\n"
     (folder / f"{CONFIG}.part").write_text(text)
     os.replace(folder / f"{CONFIG}.part", folder / CONFIG)

@@ -13,6 +13,7 @@ from radp.evaluation.closed_loop import Run
 from radp.evaluation.controls import OTHERS
 from radp.evaluation.drives import PRESSURES, RIVALS, Drives, pooled, read_drives
 from radp.evaluation.endpoints import BESIDE, ENDPOINTS, MIN_FRAMES, MIN_WINDOW_LEFT, READINGS, TOP_SHARE, Reading
+from radp.report.seam_table import seam_tables
 from radp.report.table import Table, number, percent
 from radp.runs.errors import BadInput
 from radp.statistics.bootstrap import RESAMPLES
@@ -259,7 +260,8 @@ def run_tables(runs: Sequence[Run], seed: int = 0) -> Iterator[tuple[str, list[T
         parts.append(read_drives(run, committed=True))
         where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.agents} agents"
         where += f", seed {run.job.seed}" if run.job.seed else ""
-        yield run.folder.path.name, *drives_tables(parts[-1], where, seed)
+        tables, data = drives_tables(parts[-1], where, seed)
+        yield run.folder.path.name, [*tables, *seam_tables(run.rollouts(), where)], data
     if len(runs) > 1:
         splits = " + ".join(dict.fromkeys(Path(run.job.scenarios).name for run in runs))
         seeds = len({run.job.seed for run in runs})

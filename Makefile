@@ -6,7 +6,7 @@ EXTRAS := dev,train,nuplan,evaluate
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all lint mutants clean
+.PHONY: setup demo test test-all fuzz audit lint mutants clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,16 @@ test: setup
 
 test-all: setup
 	$(BIN)/python -m pytest -q
+
+# Mutated files against every reader of the project: `make fuzz FUZZ="--inputs 50000 --seed 7"`; docs/reliability.md.
+FUZZ ?= --inputs 10000 --seed 0
+fuzz: setup
+	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# Known vulnerabilities of what is installed. Needs a network: without one it says so and passes.
+audit: setup
+	@if $(PIP) pip-audit; then $(BIN)/pip-audit --skip-editable; \
+	else echo "audit: pip-audit cannot be installed here (no network?); nothing was checked"; fi
 
 lint: setup
 	$(BIN)/ruff check src tests examples

@@ -18,13 +18,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="one input by its number, with the traceback")
     parser.add_argument("--targets", nargs="*", default=[], help="readers by name; all by default")
+    parser.add_argument("--workers", type=int, default=2)
     words = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+        folder = Path(place) / "seeds"
+        folder.mkdir()
         write_seeds(folder)
         first, last = (0, words.inputs) if words.only is None else (words.only, words.only + 1)
-        report = run(folder, words.seed, first, last, words.targets, show=True)
+        report = run(folder, words.seed, first, last, words.targets, min(words.workers, last - first), show=True)
     for finding in report.findings:
         print(finding)
     print(f"{report.summary()} in {time.monotonic() - started:.0f} s")

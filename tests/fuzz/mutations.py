@@ -107,11 +107,10 @@ def by_words(raw: bytes, chance: random.Random) -> bytes:
 
 
 def by_numbers(raw: bytes, chance: random.Random) -> bytes:
-    """Some of the numbers that a text spells replaced by others."""
-    found = list(NUMBER.finditer(raw))
-    if not found:
+    """One of the numbers that a text spells replaced by another."""
+    one = NUMBER.search(raw, chance.randrange(len(raw) + 1)) or NUMBER.search(raw)
+    if one is None:
         return by_bytes(raw, chance)
-    one = chance.choice(found)
     return raw[: one.start()] + chance.choice(TEXTS) + raw[one.end() :]
 
 
@@ -147,8 +146,7 @@ def by_arrays(raw: bytes, chance: random.Random) -> bytes:
 
 
 def changed(data: Any, chance: random.Random) -> Any:
-    """A copy of nested containers in which one value is another."""
-    data = copy.deepcopy(data)
+    """Nested containers in which one value is made another."""
     at, way = data, []
     while isinstance(at, (dict, list)) and at and (not way or chance.random() < 0.9):
         key = chance.choice(list(at)) if isinstance(at, dict) else chance.randrange(len(at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz.child import MOST_SECONDS
+from tests.fuzz.targets import write_seeds
 
 SILENCE = 30 * MOST_SECONDS  # on the clock, after which a child that says nothing hangs
 
@@ -37,12 +39,31 @@ class Report:
         return f"fuzz: {total} inputs for {len(self.by_target)} readers: {kinds}"
 
 
-def run(folder: Path, seed: int, first: int, last: int, targets: Sequence[str] = (), show: bool = False) -> Report:
+def run(
+    folder: Path, seed: int, first: int, last: int, targets: Sequence[str] = (), workers: int = 1, show: bool = False
+) -> Report:
     """Inputs first..last-1; a child that dies is replaced by one that goes on behind the input that killed it."""
     report = Report()
+    edges = [first + (last - first) * k // workers for k in range(workers + 1)]
+    places = [folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(1, workers))]
+    threads = []
+    for place, begin, end in zip(places, edges, edges[1:]):
+        if place != folder:
+            shutil.copytree(folder, place)
+        threads.append(threading.Thread(target=_stretch, args=(place, seed, begin, end, targets, report, show)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    for place in places[1:]:
+        shutil.rmtree(place, ignore_errors=True)
+    return report
+
+
+def _stretch(
+    folder: Path, seed: int, first: int, last: int, targets: Sequence[str], report: Report, show: bool
+) -> None:
     while first < last:
         first = _one_child(folder, seed, first, last, targets, report, show)
-    return report
 
 
 def _one_child(
@@ -84,10 +105,6 @@ def _death(code: int) -> str:
 
 def _restore(folder: Path) -> None:
     """A child that died left its mutated file behind."""
-    import shutil
-
-    from tests.fuzz.targets import write_seeds
-
     shutil.rmtree(folder)
     folder.mkdir()
     write_seeds(folder)

@@ -27,8 +27,6 @@ def main() -> int:
         write_seeds(folder)
         first, last = (0, words.inputs) if words.only is None else (words.only, words.only + 1)
         report = run(folder, words.seed, first, last, words.targets, min(words.workers, last - first), show=True)
-    for finding in report.findings:
-        print(finding)
     print(f"{report.summary()} in {time.monotonic() - started:.0f} s")
     return 1 if report.findings else 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import lzma
 import pickle
 import random
 import re
@@ -42,6 +43,11 @@ TEXTS = (
 
 def mutate(name: str, raw: bytes, chance: random.Random) -> bytes:
     """Another content for a file, by what its name says of its format, or by bytes alone."""
+    if name.endswith(".xz"):
+        plain = name.removesuffix(".xz")
+        if chance.random() < 0.1:
+            return by_bytes(raw, chance)
+        return lzma.compress(mutate(plain, lzma.decompress(raw), chance), preset=0)
     kinds: list[Callable[[bytes, random.Random], bytes]] = [by_bytes]
     if name.endswith((".json", ".jsonl")):
         kinds += [by_json, by_json, by_numbers]
@@ -49,6 +55,8 @@ def mutate(name: str, raw: bytes, chance: random.Random) -> bytes:
         kinds += [by_numbers, by_numbers]
     elif name.endswith(".pkl"):
         kinds += [by_pickle, by_pickle]
+    elif name.endswith(".msgpack"):
+        kinds += [by_packed, by_packed]
     elif name.endswith(".npz"):
         kinds += [by_arrays, by_arrays]
     else:
@@ -126,6 +134,12 @@ def by_json(raw: bytes, chance: random.Random) -> bytes:
 def by_pickle(raw: bytes, chance: random.Random) -> bytes:
     """One value of what our own pickle holds replaced."""
     return pickle.dumps(changed(pickle.loads(raw), chance), protocol=chance.randrange(6))
+
+
+def by_packed(raw: bytes, chance: random.Random) -> bytes:
+    """The pickle in a block of msgpack changed by bytes or words, with a length that fits it."""
+    inner = chance.choice((by_bytes, by_words))(raw[5:], chance)
+    return raw[:1] + len(inner).to_bytes(4, "big") + inner
 
 
 def by_arrays(raw: bytes, chance: random.Random) -> bytes:

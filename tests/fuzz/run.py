@@ -26,12 +26,15 @@ class Report:
     outcomes: Counter[str] = field(default_factory=Counter)
     by_target: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
+    show: bool = False
 
     def add(self, begun: str, outcome: str) -> None:
         self.by_target[begun.split()[1]] += 1
         self.outcomes[outcome if outcome in ("read", "refused") else "findings"] += 1
         if outcome not in ("read", "refused"):
             self.findings.append(f"input {begun}: {outcome}")
+            if self.show:
+                print(self.findings[-1], flush=True)
 
     def summary(self) -> str:
         total = sum(self.by_target.values())
@@ -43,7 +46,7 @@ def run(
     folder: Path, seed: int, first: int, last: int, targets: Sequence[str] = (), workers: int = 1, show: bool = False
 ) -> Report:
     """Inputs first..last-1; a child that dies is replaced by one that goes on behind the input that killed it."""
-    report = Report()
+    report = Report(show=show)
     edges = [first + (last - first) * k // workers for k in range(workers + 1)]
     places = [folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(1, workers))]
     threads = []

@@ -50,6 +50,11 @@ def write_seeds(folder: Path) -> None:
         make_log(folder / "nuplan" / "db" / "made.db", [(1000, "changing_lane")])
     except ImportError:
         pass
+    from tests.small_scenarios import small_scenario
+    from tests.sources.nuplan.made_simulation_logs import write_log
+
+    (folder / "simulation-log").mkdir()
+    write_log(small_scenario(), folder / "simulation-log" / "made.msgpack.xz", "us-ma-boston")
     (folder / "filter").mkdir()
     (folder / "filter" / "made.yaml").write_text(
         "scenario_types: [changing_lane]\nlimit_total_scenarios: 10\nshuffle: false\n"
@@ -76,6 +81,12 @@ def nuplan(folder: Path) -> None:
     cut._open_city.cache_clear()
     for item in NUPLAN.items(LogChoice(db=folder / "nuplan" / "db", maps=folder / "nuplan" / "maps")):
         convert_item(NUPLAN, as_it_is, item)
+
+
+def simulation_log(folder: Path) -> None:
+    from radp.sources.nuplan.simulation_log import read_simulation_log
+
+    read_simulation_log(folder / "simulation-log" / "made.msgpack.xz")
 
 
 def scenario_filter(folder: Path) -> None:
@@ -193,6 +204,7 @@ TARGETS: dict[str, Target] = {
         ("argoverse-sensor/*.feather", "argoverse-sensor/map/*"),
     ),
     "nuplan": Target(nuplan, ("nuplan/db/*", "nuplan/maps/*/*/*"), "pyogrio"),
+    "simulation-log": Target(simulation_log, ("simulation-log/*",)),
     "filter": Target(scenario_filter, ("filter/*",), "yaml"),
     "neutral-json": Target(neutral_json, ("neutral/*",)),
     "store": Target(partial(store, "store"), ("store/*",)),

@@ -17,6 +17,7 @@ from radp.storage.arrays import map_arrays, write_arrays
 from radp.storage.errors import StoreError
 
 Arrays = Mapping[str, np.ndarray]
+MOST_SHARDS = 100_000  # that a manifest may name: each is looked for
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class ShardFiles:
 
     def open(self, count: int) -> list[tuple[dict[str, np.ndarray], Any]]:
         """Arrays and note of each; StoreError if one is missing or cut short."""
-        if not isinstance(count, int) or count < 0:
+        if not isinstance(count, int) or not 0 <= count <= MOST_SHARDS:
             raise StoreError(f"{self.path} is damaged: its number of shards is {count!r}")
         if missing := self.missing(count):
             raise StoreError(f"{self.path} is not complete: {len(missing)} of {count} shards are missing")

@@ -59,11 +59,13 @@ def read_rows(path: Path) -> list[Row]:
             with path.open(newline="") as file:
                 raw: Iterable[Row] = list(csv.DictReader(file))
         else:
-            table = require("pyarrow.parquet", "nuplan").read_table(path)
-            if table.num_rows > MOST_ROWS:
+            file = require("pyarrow.parquet", "nuplan").ParquetFile(path)
+            if file.metadata.num_rows > MOST_ROWS:
                 raise ValueError(f"more than {MOST_ROWS} rows")
+            table = file.read()
+            table.validate(full=True)
             raw = table.to_pylist()
-    except (OSError, ValueError, csv.Error) as error:  # pyarrow's errors are one of these
+    except (OSError, ValueError, csv.Error, NotImplementedError, KeyError, TypeError, MemoryError) as error:
         raise BadInput(f"{path}: not a readable table ({' '.join(str(error).split())[:200]})") from None
     with reading(path.name, "a number"):
         return [{name: _plain(name, value) for name, value in row.items() if name is not None} for row in raw]

@@ -28,10 +28,14 @@ from radp.sources.nuplan.cut import open_city
 from radp.sources.nuplan.holders import Holder, HolderMachine
 from radp.sources.nuplan.layers import find_map
 from radp.sources.settings import LogChoice
+from radp.sources.sound import check_ego, room_for
 
 SUFFIX = ".msgpack.xz"
 BINARY = {0xC4: 1, 0xC5: 2, 0xC6: 4}  # msgpack's code of bytes -> width of their number
-MOST_SAMPLES, MOST_BOXES = 20_000, 5_000_000
+MOST_SAMPLES = 2_000  # 200 s; the devkit drives 15 s
+MOST_PLANNED = 1_000  # states of a plan; the devkit has 81
+MOST_LIGHTS = 10_000  # of one sample; a city has some thousand connectors
+MOST_LISTED = 500_000  # boxes of all samples, each of them a few objects; a crowded log has 45,000
 LIGHTS = {0: LightState.GREEN, 1: LightState.YELLOW, 2: LightState.RED, 3: LightState.UNKNOWN}
 HORIZON = 80
 
@@ -65,7 +69,7 @@ def read_log(path: Path) -> LoggedRun:
         samples = history.get("data")
         if not isinstance(samples, list) or not 2 <= len(samples) <= MOST_SAMPLES:
             raise ValueError(f"expected 2 to {MOST_SAMPLES} samples")
-        map_name = str(history.get("map_api").args[-1])
+        map_name = _text(history.get("map_api").args[-1])
         goal = history.get("mission_goal")
     with reading(name, "ego_state"):
         states = [sample.get("ego_state") for sample in samples]
@@ -81,9 +85,12 @@ def read_log(path: Path) -> LoggedRun:
         tracks = tracks_of([sample.get("observation").get("tracked_objects") for sample in samples])
     with reading(name, "traffic_light_status"):
         lights = [_lights(sample) for sample in samples]
-    token, kind = _scenario(log, path)
-    where = None if goal is None else np.array(_pose(goal))
-    planner = log.get("planner").kind.rsplit(".", 1)[-1]
+    with reading(name, "scenario"):
+        token, kind = _scenario(log, path)
+        where = None if goal is None else np.array(_pose(goal))
+        planner = log.get("planner").kind.rsplit(".", 1)[-1]
+    with reading(name, "ego_state"):
+        check_ego(ego)
     return LoggedRun(name, token, kind, planner, map_name, time_us, ego, plans, tracks, lights, where)
 
 
@@ -102,10 +109,17 @@ def _unpickle(raw: bytes, name: str) -> Any:
 
 def _scenario(log: Holder, path: Path) -> tuple[str, str]:
     """Token and kind: the folders above the devkit's file are KIND/LOG/TOKEN."""
-    parts = [str(part) for part in log.get("file_path").args]
+    parts = [_text(part) for part in log.get("file_path").args]
     token = parts[-1].split(".")[0] if parts else path.name.removesuffix(SUFFIX)
     kind = parts[-4] if len(parts) >= 4 else "unknown"
     return token, kind
+
+
+def _text(value: Any) -> str:
+    """A name; anything else could be a list in a list in a list, whose text has no end."""
+    if not isinstance(value, (str, int)):
+        raise ValueError(f"expected a name, found a {type(value).__name__}")
+    return str(value)
 
 
 def _number(value: Any) -> float:
@@ -148,6 +162,8 @@ def planned(trajectory: Holder, now_us: int) -> tuple[np.ndarray, np.ndarray]:
     states = trajectory.args[0] if trajectory.args and isinstance(trajectory.args[0], list) else []
     if not states and trajectory.state is not None:
         states = trajectory.get("_trajectory")
+    if len(states) > MOST_PLANNED:
+        raise ValueError(f"a plan has {len(states)} states, expected at most {MOST_PLANNED}")
     times = np.array([(_time_us(state) - now_us) * 1e-6 for state in states])
     poses = np.array([rear_axle(state) for state in states]).reshape(-1, 3)
     ahead = times >= -1e-9
@@ -157,14 +173,15 @@ def planned(trajectory: Holder, now_us: int) -> tuple[np.ndarray, np.ndarray]:
 def tracks_of(frames: Sequence[Holder]) -> Tracks:
     """TrackedObjects of S frames -> tracks in the order in which they appear."""
     lists = [frame.get("tracked_objects") for frame in frames]
-    if sum(len(boxes) for boxes in lists) > MOST_BOXES:
-        raise ValueError(f"more than {MOST_BOXES} boxes")
+    if sum(len(boxes) for boxes in lists) > MOST_LISTED:
+        raise ValueError(f"more than {MOST_LISTED} boxes")
     index: dict[str, int] = {}
     rows = []
     for frame, boxes in enumerate(lists):
         for box in boxes:
-            track = str(box.get("_metadata").get("track_token"))
+            track = _text(box.get("_metadata").get("track_token"))
             rows.append((index.setdefault(track, len(index)), frame, _type(box), *_box(box)))
+    room_for(len(index), len(frames))
     types, sizes = np.zeros(len(index), dtype=np.uint8), np.zeros((len(index), 3))
     state = np.zeros((len(index), len(frames), len(Box)))
     valid = np.zeros((len(index), len(frames)), dtype=bool)
@@ -175,8 +192,8 @@ def tracks_of(frames: Sequence[Holder]) -> Tracks:
 
 def _type(box: Holder) -> int:
     value = box.get("_tracked_object_type").args[0]
-    if value not in ObjectType.__members__.values():
-        raise ValueError(f"a box is of type {value!r}, expected 0 to {int(max(ObjectType))}")
+    if not isinstance(value, int) or value not in ObjectType.__members__.values():
+        raise ValueError(f"a box is of an unknown type, expected 0 to {int(max(ObjectType))}")
     return int(value)
 
 
@@ -193,10 +210,14 @@ def _box(box: Holder) -> tuple[list[float], list[float]]:
 
 def _lights(sample: Holder) -> dict[str, int]:
     found = {}
-    for light in sample.get("traffic_light_status"):
+    lights = sample.get("traffic_light_status")
+    if len(lights) > MOST_LIGHTS:
+        raise ValueError(f"{len(lights)} lights in one sample, expected at most {MOST_LIGHTS}")
+    for light in lights:
         status = light.get("status")
         value = status.args[0] if isinstance(status, Holder) else status
-        found[str(light.get("lane_connector_id"))] = int(LIGHTS.get(value, LightState.UNKNOWN))
+        known = LIGHTS.get(value, LightState.UNKNOWN) if isinstance(value, int) else LightState.UNKNOWN
+        found[_text(light.get("lane_connector_id"))] = int(known)
     return found
 
 
@@ -252,7 +273,8 @@ def _on_grid(times: np.ndarray, poses: np.ndarray, now: np.ndarray) -> np.ndarra
 
 def read_simulation_log(path: Path, maps: Path | None = None) -> Rollout:
     """The drive in a SimulationLog file."""
-    return rollout_of(read_log(path), maps)
+    with reading(path.name, "log"):
+        return rollout_of(read_log(path), maps)
 
 
 @dataclass(frozen=True)
@@ -278,7 +300,9 @@ class NuPlanLog:
         ]
 
     def scenarios(self, item: SimulationLogItem) -> Iterator[Scenario]:
-        yield scenario_of(read_log(item.path), item.maps)
+        with reading(item.name, "log"):
+            scenario = scenario_of(read_log(item.path), item.maps)
+        yield scenario
 
 
 NUPLAN_LOG = NuPlanLog()

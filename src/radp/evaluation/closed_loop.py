@@ -54,7 +54,8 @@ LONGEST_TIMEOUT = 1e6  # s
 
 def split_of(job: Simulation) -> Split:
     """The scenarios that are driven."""
-    return open_split(job.scenarios, job.allow_missing)[: job.limit]
+    with reading_file(job.scenarios, "set of scenarios"):
+        return open_split(job.scenarios, job.allow_missing)[: job.limit]
 
 
 def driver_of(job: Simulation) -> Planner:

@@ -87,6 +87,8 @@ class ShardRows:
 
     def gather(self, names: Sequence[str], rows: Sequence[int] | np.ndarray) -> dict[str, np.ndarray]:
         """name -> (B, ...), copied out of the files: the page cache serves what was read before."""
+        if not self.parts:
+            raise StoreError("there are no rows to read")
         places, found = self.places(rows), {}
         for name in names:
             like = self.parts[0][name]

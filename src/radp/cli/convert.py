@@ -25,8 +25,8 @@ class DataConvert:
     """
 
     source: str
-    """nuplan, nuplan-log (SimulationLog files of nuplan-devkit), waymo-json, waymo-proto, scenarionet, argoverse or
-    commonroad."""
+    """nuplan, nuplan-log (SimulationLog files of nuplan-devkit), nuplan-sample (.npz of DTPP), waymo-json, waymo-proto,
+    scenarionet, argoverse or commonroad."""
     out: Path
     """Folder for the store."""
     workers: int = 1

@@ -35,6 +35,7 @@ from radp.storage.shelf import Shelf
 SOURCES = {  # name -> MODULE:OBJECT, imported when it is asked for
     "nuplan": "radp.sources.nuplan.source:NUPLAN",
     "nuplan-log": "radp.sources.nuplan.simulation_log:NUPLAN_LOG",
+    "nuplan-sample": "radp.sources.nuplan.samples:NUPLAN_SAMPLE",
     "waymo-json": "radp.sources.waymo.gpudrive:WAYMO_JSON",
     "waymo-proto": "radp.sources.waymo.proto:WAYMO_PROTO",
     "scenarionet": "radp.sources.scenarionet.source:SCENARIONET",

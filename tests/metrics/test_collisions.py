@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from radp.metrics.collisions import is_behind
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.scenario import ObjectType
 from tests.made_roads import box_lane, patches
@@ -108,3 +109,19 @@ def test_velocity_of_static_types_is_ignored() -> None:
     score = evaluate(drive_on(WIDE, ahead(), speed=10.0, tracks=tracks))
     assert kinds(score) == [("STOPPED_TRACK", True)]
     assert score.collisions[0].delta_v == pytest.approx(5.0)
+
+
+def test_delta_v_of_a_meeting_at_an_angle() -> None:
+    tracks = boxes((*CAR, moving(2.0, 1.0, 1.0, 8.0)), samples=40)
+    score = evaluate(drive_on(WIDE, ahead(), speed=5.0, tracks=tracks))
+    assert score.collisions[0].frame == 0
+    assert score.collisions[0].delta_v == pytest.approx(0.5 * np.sqrt(25 + 64 - 80 * np.cos(1.0)), abs=1e-6)
+
+
+@pytest.mark.parametrize("heading", [0.0, 2.0])
+@pytest.mark.parametrize(("degrees", "expected"), [(0, False), (140, False), (149, False), (151, True), (180, True)])
+def test_behind_is_beyond_150_degrees_to_either_side(heading: float, degrees: float, expected: bool) -> None:
+    for side in (-1, 1):
+        way = heading + side * np.radians(degrees)
+        found = is_behind(3 * np.cos(way), 3 * np.sin(way), np.cos(heading), np.sin(heading))
+        assert bool(found) is expected

@@ -71,3 +71,25 @@ def test_too_short_tosmoothed() -> None:
         score = evaluate(drive_on(ROAD, np.zeros((samples, 3)), speed=1.0))
         assert score.metrics["ego_is_comfortable"].valid == valid
     assert set(flags({}, samples=4)) == set(BOUNDS)
+
+
+def test_series_are_the_filtered_formulas() -> None:
+    poses = np.stack([np.arange(60) * 0.5, np.zeros(60), 0.3 * np.sin(np.arange(60) / 9)], 1)
+    drive = drive_on(ROAD, poses, speed=5.0)
+    ego = drive.ego.copy()
+    ego[:, Ego.AX :] = np.random.default_rng(1).normal(size=ego[:, Ego.AX :].shape)
+    series = evaluate(replace(drive, ego=ego)).details.comfort.series
+    along = ego[:, Ego.AX] + 1.461 * (ego[:, Ego.YAW_RATE] ** 2 + ego[:, Ego.YAW_ACCEL])
+    rows = along, ego[:, Ego.AY], np.hypot(ego[:, Ego.AX], ego[:, Ego.AY])
+    lon, lat, whole = (savgol_filter(row, 8, 2) for row in rows)
+    wanted = {
+        "lon_acceleration": lon,
+        "lat_acceleration": lat,
+        "lon_jerk": savgol_filter(lon, 15, 2, deriv=1, delta=0.1),
+        "jerk": savgol_filter(whole, 15, 2, deriv=1, delta=0.1),
+        "yaw_rate": savgol_filter(ego[:, Ego.HEADING], 5, 2, deriv=1, delta=0.1),
+        "yaw_acceleration": savgol_filter(ego[:, Ego.HEADING], 5, 3, deriv=2, delta=0.1),
+    }
+    assert set(wanted) == set(series)
+    for name, values in wanted.items():
+        np.testing.assert_allclose(series[name], values, atol=1e-6, err_msg=name)

@@ -1,13 +1,17 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from radp.bench.model import plan_plainly
-from radp.model.sampler import noise_of_seeds, sample_plans, solve
+from radp.model.network import DiffusionModel
+from radp.model.sampler import guidance_direction, noise_of_seeds, sample_plans, solve
 from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, time_of_half_log_snr, training_times
+from radp.model.seam import close_seam
+from radp.model.target import TargetSpace
 from radp.planners.guidance import CollisionGuidance
-from tests.made_models import SAMPLED, SMALL, randomised
+from tests.made_models import ONE_PASS, SAMPLED, SMALL, randomised
 from tests.made_scenes import made_scene
 
 
@@ -171,3 +175,27 @@ def test_the_first_step_is_first_order_and_the_last_one_too_where_steps_are_few(
         orders[-1] = 1
     assert seen[-1] == pytest.approx(solved_by_hand(answers, times, 0.8, orders), abs=1e-9)
     assert end[0, 0, 1, 0].item() == answers[-1] and torch.equal(end[:, :, 0], x[:, :, 0])
+
+
+def test_guidance_adds_half_of_sigma_squared_over_alpha_between_two_times(model):
+    space = TargetSpace(model.config, model.normaliser)
+    clean = torch.randn(1, 11, 81, 4, generator=torch.Generator().manual_seed(0))
+    direction = guidance_direction(lambda metres, time: metres, space)
+    for time in (0.004, 0.005, 0.1, 0.5):  # only strictly between 0.005 and 0.1
+        assert not direction(clean, time).any()
+    for time in (0.006, 0.05, 0.099):
+        a, s = (float(f(torch.tensor(time))) for f in (alpha, sigma))
+        wanted = 0.5 * s**2 / a * space.gradient_from_metres(space.to_metres(clean))
+        torch.testing.assert_close(direction(clean, time), wanted, **ONE_PASS)
+
+
+def test_the_seam_of_the_ego_is_closed_and_the_others_stay(model):
+    scene, noise = made_scene(batch=2), noise_of_seeds([1, 2], model)
+    plain = sample_plans(model, scene, noise=noise).trajectories
+    seamless = DiffusionModel(replace(model.config, seam_s=0.6), model.normaliser).eval()
+    seamless.load_state_dict(model.state_dict())
+    found = sample_plans(seamless, scene, noise=noise).trajectories
+    speed = scene.ego_current_state[:, 4].clamp(min=0.0)
+    torch.testing.assert_close(found[:, 0, 0], close_seam(plain[:, 0, 0], speed, 0.6), **SAMPLED)
+    torch.testing.assert_close(found[:, :, 1:], plain[:, :, 1:], **SAMPLED)
+    assert not torch.allclose(found[:, 0, 0], plain[:, 0, 0], atol=1e-2)

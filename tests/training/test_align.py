@@ -72,6 +72,8 @@ def test_only_the_adapters_learn_and_every_part_is_recorded(task):
         assert {f"cost/{rule.name}", f"scale/{rule.name}", f"normalised/{rule.name}"} <= parts.keys()
     assert loss.item() == pytest.approx(parts["diffusion"] + parts["rules"], rel=1e-5)
     assert 0 <= parts["pull/share_of_rules"] <= 1
+    pulls = parts["pull/rules"], parts["pull/diffusion"]
+    assert parts["pull/share_of_rules"] == pytest.approx(pulls[0] / sum(pulls), rel=1e-6)
 
 
 def test_without_rules_the_loss_is_the_diffusion_loss(task):

@@ -31,12 +31,11 @@ def touches(sample: Sample, state: np.ndarray) -> bool:
     ahead = PACIFICA.rear_axle_to_center
     ego = _box(state[0] + ahead * np.cos(state[2]), state[1] + ahead * np.sin(state[2]), state[2],
                PACIFICA.length, PACIFICA.width)  # fmt: skip
-    rows = range(1, min(CHECKED + 1, len(sample["agent/position"])))
-    others = [
-        _box(*sample["agent/position"][i, now], sample["agent/heading"][i, now], *sample["agent/shape"][i, now, ::-1])
-        for i in rows
-    ]
-    return any(bool(shapely.intersects(ego, other)) for other in others)
+    for i in range(1, min(CHECKED + 1, len(sample["agent/position"]))):
+        (x, y), (width, length) = sample["agent/position"][i, now], sample["agent/shape"][i, now]
+        if shapely.intersects(ego, _box(x, y, sample["agent/heading"][i, now], length, width)):
+            return True
+    return False
 
 
 def _box(x: float, y: float, heading: float, length: float, width: float) -> shapely.Geometry:

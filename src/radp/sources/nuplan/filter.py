@@ -74,7 +74,7 @@ def _load_yaml(path: Path) -> dict[str, Any]:
     """A mapping whose scalars are all text: a token such as 4e10 must not become a number."""
     yaml = require("yaml", "nuplan")
 
-    class PlainLoader(yaml.BaseLoader):  # type: ignore[name-defined, misc]
+    class PlainLoader(yaml.BaseLoader):  # type: ignore[name-defined]
         """Without references to other parts, by which a few lines become billions of values."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:

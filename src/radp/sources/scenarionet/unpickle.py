@@ -185,8 +185,8 @@ class PickleMachine:
             whole.places.extend(target.places)
 
     def add(self, kind: type, values: list[Any]) -> None:
-        target = self.stack[-1]
-        if not isinstance(target, kind):
+        target: Any = self.stack[-1]
+        if type(target) not in (kind, OrderedDict if kind is dict else kind):
             raise PickleFault(f"it adds to a {type(target).__name__}")
         if kind is dict:
             target.update(zip(map(_as_key, values[::2]), values[1::2], strict=True))

@@ -17,9 +17,9 @@ from radp.planners.zoo.urban_driver import UrbanDriver
 from radp.planners.zoo.urban_driver_features import assembled, raw_features
 from radp.planners.zoo.view import view_of_log
 from radp.scenario import Ego
-from radp.sources.convert import Options
 from radp.sources.nuplan.log_db import LogDb
 from radp.sources.nuplan.source import NUPLAN
+from radp.sources.settings import LogChoice
 from tests.planners.zoo.golden import PLANNERS, read_golden
 from tests.shared_data import NUPLAN_GOLDEN, shared_params
 
@@ -35,7 +35,7 @@ def folder_of(path):
 
 
 def scenario_of(folder):
-    (item,) = NUPLAN.items(Options(db=folder, maps=folder / "maps"))
+    (item,) = NUPLAN.items(LogChoice(db=folder, maps=folder / "maps"))
     (scenario,) = NUPLAN.scenarios(item)
     return scenario
 

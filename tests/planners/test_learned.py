@@ -116,7 +116,7 @@ def test_adapters_sit_on_twelve_layers_and_merge_exactly(tmp_path):
         merge_plain(torch.nn.Linear(2, 2), tmp_path / "adapter", 2.0)
     settings = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
     (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps(settings | {"lora_alpha": float("nan")}))
-    with pytest.raises(ValueError, match=r"with these adapters, decoder.* holds a value that is not finite"):
+    with pytest.raises(ValueError, match="lora_alpha is nan"):
         load_adapters(awake(SMALL), tmp_path / "adapter")
 
 

@@ -262,7 +262,7 @@ def test_expert_end_is_the_target_in_training():
 def test_weights_are_the_softmax_of_gate_times_missing_share():
     """Two scenes, five pairs with gates of their own: the weights against the formula, pair by pair."""
     scenes = [0, 0, 0, 1, 1]
-    separation = torch.tensor([0.1, 0.9, 2.0, 0.3, 30.0], dtype=torch.float64)
+    separation = torch.tensor([0.1, -0.3, 2.0, 0.3, 30.0], dtype=torch.float64)
     closing = torch.tensor([0.0, 1.0, 6.0, 0.5, 0.0], dtype=torch.float64)
     safe = 0.5 + 0.8 * closing + closing**2 / 8
     where = torch.tensor(scenes), torch.tensor([3, 3, 9, 0, 1]), torch.tensor([0, 1, 2, 0, 1])

@@ -200,10 +200,12 @@ def test_rollouts_of_a_run_that_is_opened_again(scenarios: str, tmp_path: Path) 
 def test_failed_planner_is_a_finished_drive(scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RADP_TEST_FAILS_ON", "synthetic_000003")
     rollouts = list(simulate(scenarios, tmp_path).rollouts())
-    assert [rollout.failure for rollout in rollouts] == [None, None, None, "step 2: ValueError: lost", None]
+    reason = rollouts[3].failure
+    assert reason is not None and reason.startswith("step 2: ValueError: lost (wandering_planner.py, line ")
+    assert [rollout.failure for rollout in rollouts] == [None, None, None, reason, None]
     summary = summarise_run(Run.open(tmp_path))
     assert (summary["scenarios"], summary["failed"]) == (COUNT, 1)
-    assert summary["failures"] == [{"token": "synthetic_000003", "reason": "step 2: ValueError: lost"}]
+    assert summary["failures"] == [{"token": "synthetic_000003", "reason": reason}]
     cards = [json.loads(line) for line in (tmp_path / "cards.jsonl").read_text().splitlines()]
     assert cards[3]["score"] == 0.0
     assert summary["score"]["mean"] == pytest.approx(np.mean([card["score"] for card in cards]))

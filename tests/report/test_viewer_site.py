@@ -237,7 +237,7 @@ def test_bad_input_is_one_sentence(
     assert main(["view", str(run.folder.path), "--out", str(tmp_path / "p"), *more]) == 2
     assert words in capsys.readouterr().err
     assert main(["view", str(tmp_path)]) == 2
-    assert "holds no run" in capsys.readouterr().err
+    assert "holds neither a run" in capsys.readouterr().err
 
 
 def test_run_without_plans_has_pages_without_pressures(scenario_folder: str, tmp_path: Path) -> None:

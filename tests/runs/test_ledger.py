@@ -28,3 +28,9 @@ def test_foreign_lines_are_passed_over(tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl")
     ledger.path.write_bytes(b'\xff\xfe\n[1]\n{"piece": "x"}\n{"piece": "a", "reason": "r"}\n')
     assert ledger.failures() == {"a": "r"}
+
+
+def test_rows_of_others_are_passed_over(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text('{"piece": ["a"], "reason": "x"}\n{"piece": "b", "reason": 3}\n{"piece": {}, "reason": null}\n')
+    assert Ledger(path).failures() == {"b": "3"}

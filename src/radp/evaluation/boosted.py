@@ -41,9 +41,12 @@ def boosted_score(features: Sequence[np.ndarray], risk: np.ndarray, logs: Sequen
         learn = learn & (np.arange(risk.shape[1]) % STRIDE == 0)
         if not judge.any() or not learn.any():
             continue
+        seen = ~np.isnan(table[learn]).all(0)  # a feature that nobody has teaches nothing, and trees refuse it
+        if not seen.any():
+            continue
         model = HistGradientBoostingRegressor(
             max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=LEAST, early_stopping=False,
             random_state=seed,
         )  # fmt: skip
-        out[judge] = model.fit(table[learn], place[learn]).predict(table[judge])
+        out[judge] = model.fit(table[learn][:, seen], place[learn]).predict(table[judge][:, seen])
     return out

@@ -59,7 +59,7 @@ class Details:
 class ScenarioScore:
     """score in [0, 1] and the eight metrics by name; `details` is None when the planner failed (score 0).
 
-    The score of a drive without a map is NaN.
+    The score of a drive whose map is unknown is NaN.
     """
 
     token: str
@@ -148,16 +148,21 @@ def evaluate(rollout: Rollout) -> ScenarioScore:
         "ego_is_comfortable": details.comfort.metric,
     }
     metrics = known_metrics(rollout, metrics, details)
-    known = len(rollout.scenario.map) > 0
-    return _score_of(rollout, aggregate(metrics) if known else np.nan, metrics, details, None)
+    score = np.nan if "map" in _unknown(rollout) else aggregate(metrics)
+    return _score_of(rollout, score, metrics, details, None)
+
+
+def _unknown(rollout: Rollout) -> list[str]:
+    """What the log of a drive did not say: a road without lanes is known, a map that was not at hand is not."""
+    return rollout.scenario.tags.get("unknown", "").split(", ")
 
 
 def known_metrics(rollout: Rollout, metrics: dict[str, Metric], details: Details) -> dict[str, Metric]:
-    """Without a map only comfort has a value, and collisions if there is none; without an expert progress has none."""
-    scenario = rollout.scenario
-    if not len(scenario.map):
+    """With an unknown map only comfort has a value, and collisions if there is none; progress needs an expert."""
+    unknown = _unknown(rollout)
+    if "map" in unknown:
         kept = {"ego_is_comfortable"} | (set() if details.collisions.collisions else {GATES[0]})
-    elif "expert" in scenario.tags.get("unknown", "").split(", "):
+    elif "expert" in unknown:
         kept = set(METRICS) - {"ego_is_making_progress", "ego_progress_along_expert_route"}
     else:
         return metrics

@@ -56,7 +56,8 @@ class ModelConfig:
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step
 
     def __post_init__(self) -> None:
-        faults = [f"{name} must be positive" for name in POSITIVE if getattr(self, name) < 1]
+        faults = [f"{name} must be positive" for name in LARGEST if getattr(self, name) < 1]
+        faults += [f"{name} is more than {most}" for name, most in LARGEST.items() if getattr(self, name) > most]
         if self.hidden % self.heads:
             faults.append(f"hidden {self.hidden} is no multiple of heads {self.heads}")
         for name, allowed in CHOICES.items():
@@ -145,10 +146,12 @@ class LoraSettings:
     """Of what enters the adapters."""
 
 
-POSITIVE = (
-    "agents", "static_objects", "lanes", "route_lanes", "lane_points", "history", "horizon", "hidden", "heads",
-    "encoder_depth", "decoder_depth", "mixer_tokens", "mixer_channels", "mixer_depth", "noise_draws",
-)  # fmt: skip
+# several times the published sizes: a network that cannot be held is refused before it is built
+LARGEST = {
+    "agents": 512, "static_objects": 512, "lanes": 1024, "route_lanes": 512, "lane_points": 256, "history": 256,
+    "horizon": 1024, "hidden": 1024, "heads": 64, "encoder_depth": 24, "decoder_depth": 24, "mixer_tokens": 1024,
+    "mixer_channels": 1024, "mixer_depth": 24, "preproj_hidden": 4096, "noise_draws": 64,
+}  # fmt: skip
 CHOICES = {
     "output": ("x_start", "score"),
     "target_space": ("waypoint", "velocity"),

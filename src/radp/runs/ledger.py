@@ -64,5 +64,6 @@ class Ledger(JsonLines):
 
     def failures(self) -> dict[str, str]:
         """piece -> reason, for pieces that have not succeeded since, in the order of their first failure."""
-        latest = {row["piece"]: row["reason"] for row in self.rows()}
+        rows = [row for row in self.rows() if isinstance(row["piece"], str)]  # else the file was not written by us
+        latest = {row["piece"]: None if row["reason"] is None else str(row["reason"]) for row in rows}
         return {piece: reason for piece, reason in latest.items() if reason is not None}

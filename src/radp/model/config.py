@@ -58,7 +58,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         faults = [f"{name} must be positive" for name in LARGEST if getattr(self, name) < 1]
         faults += [f"{name} is more than {most}" for name, most in LARGEST.items() if getattr(self, name) > most]
-        if self.hidden % self.heads:
+        if self.heads > 0 and self.hidden % self.heads:
             faults.append(f"hidden {self.hidden} is no multiple of heads {self.heads}")
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:

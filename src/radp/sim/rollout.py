@@ -79,6 +79,7 @@ class Rollout:
             "pressures": (np.float32, (rules,)),
             "exact_pressures": (np.float32, (rules,)),
             "rule_costs": (np.float32, (rules,)),
+            "seam_shares": (np.float32, (rules,)),
             "predictions": (np.float32, (None, None, 2)),
             "agent_shares": (np.float32, (None,)),
             "predicted_tracks": (np.int32, (None,)),

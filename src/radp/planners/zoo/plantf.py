@@ -6,7 +6,6 @@ Parameter names are the published ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +16,7 @@ from radp.planners.zoo.tokens import (
     FUTURE,
     PAST,
     PointNet,
+    PolygonTables,
     RoadUserEncoder,
     agents_seen,
     encoder_blocks,
@@ -36,32 +36,24 @@ class PlanTFConfig:
     state_dropout: float = 0.75
 
 
-class PolygonEncoder(nn.Module):
+class PolygonEncoder(PolygonTables):
     """Polygons -> (B, M, d): their centre lines, kind, route, light and speed limit."""
 
     def __init__(self, dim: int) -> None:
-        super().__init__()
+        super().__init__(dim)
         self.polygon_encoder = PointNet(6, dim)
         self.speed_limit_emb = nn.Sequential(nn.Linear(1, dim), nn.ReLU(), nn.Linear(dim, dim))
-        self.type_emb, self.on_route_emb = nn.Embedding(3, dim), nn.Embedding(2, dim)
-        self.traffic_light_emb, self.unknown_speed_emb = nn.Embedding(4, dim), nn.Embedding(1, dim)
 
     def forward(self, batch: Batch) -> Tensor:
         position, vector, angle = (batch[f"map/point_{name}"] for name in ("position", "vector", "orientation"))
         points = line_features(position[:, :, 0], vector[:, :, 0], angle[:, :, 0], batch["map/polygon_center"][..., :2])
         valid = batch["map/valid_mask"]
         shape = self.polygon_encoder(points.flatten(0, 1), valid.flatten(0, 1)).unflatten(0, valid.shape[:2])
-        return shape + polygon_kinds(self, batch) + self.speed(batch)
+        return shape + self.kinds(batch) + self.speed(batch)
 
     def speed(self, batch: Batch) -> Tensor:
         limit = self.speed_limit_emb(batch["map/polygon_speed_limit"][..., None])
         return torch.where(batch["map/polygon_has_speed_limit"][..., None], limit, self.unknown_speed_emb.weight[0])
-
-
-def polygon_kinds(tables: Any, batch: Batch) -> Tensor:
-    """(B, M, d): embeddings of a polygon's kind, whether it is on the route, and its light."""
-    kind, route, light = (batch[f"map/polygon_{name}"].long() for name in ("type", "on_route", "tl_status"))
-    return tables.type_emb(kind) + tables.on_route_emb(route) + tables.traffic_light_emb(light)
 
 
 class TrajectoryDecoder(nn.Module):

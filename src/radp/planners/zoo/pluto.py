@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from radp.planners.zoo.batch import Batch
-from radp.planners.zoo.plantf import polygon_kinds
 from radp.planners.zoo.tokens import (
     FUTURE,
     PAST,
     PointNet,
+    PolygonTables,
     RoadUserEncoder,
     agents_seen,
     encoder_blocks,
@@ -72,15 +72,13 @@ class MlpLayer(nn.Module):
         return self.mlp(x)
 
 
-class BorderedPolygonEncoder(nn.Module):
+class BorderedPolygonEncoder(PolygonTables):
     """Polygons -> (B, M, d); in contrast to planTF's, points also know where the borders are."""
 
     def __init__(self, dim: int) -> None:
-        super().__init__()
+        super().__init__(dim)
         self.polygon_encoder = PointNet(10, dim)
         self.speed_limit_emb = FourierEmbedding(1, dim)
-        self.type_emb, self.on_route_emb = nn.Embedding(3, dim), nn.Embedding(2, dim)
-        self.traffic_light_emb, self.unknown_speed_emb = nn.Embedding(4, dim), nn.Embedding(1, dim)
 
     def forward(self, batch: Batch) -> Tensor:
         valid = batch["map/valid_mask"]
@@ -91,7 +89,7 @@ class BorderedPolygonEncoder(nn.Module):
         known = batch["map/polygon_has_speed_limit"]
         speed = self.unknown_speed_emb.weight[0].expand(*known.shape, -1).clone()
         speed[known] = self.speed_limit_emb(batch["map/polygon_speed_limit"][known][:, None])
-        return shape + polygon_kinds(self, batch) + speed
+        return shape + self.kinds(batch) + speed
 
 
 class ObstacleEncoder(nn.Module):

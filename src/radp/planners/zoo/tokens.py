@@ -252,6 +252,20 @@ def line_features(position: Tensor, vector: Tensor, orientation: Tensor, origin:
     return torch.cat((position - origin[..., None, :], vector, direction), -1)
 
 
+class PolygonTables(nn.Module):
+    """What planTF and PLUTO look up for a polygon: its kind, whether it is on the route, its light, no speed limit."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.type_emb, self.on_route_emb = nn.Embedding(3, dim), nn.Embedding(2, dim)
+        self.traffic_light_emb, self.unknown_speed_emb = nn.Embedding(4, dim), nn.Embedding(1, dim)
+
+    def kinds(self, batch: Batch) -> Tensor:
+        """(B, M, d): the sum of the first three."""
+        kind, route, light = (batch[f"map/polygon_{name}"].long() for name in ("type", "on_route", "tl_status"))
+        return self.type_emb(kind) + self.on_route_emb(route) + self.traffic_light_emb(light)
+
+
 def init_weights(module: nn.Module) -> None:
     """Xavier for linear layers and attention, small normal tables; convolutions as torch has them."""
     if isinstance(module, nn.Linear):

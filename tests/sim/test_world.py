@@ -11,11 +11,11 @@ import torch
 from radp.scenario import Ego
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import trajectories_from_plan
-from radp.sim.observation import HISTORY
+from radp.sim.observation import HISTORY, lights_at
 from radp.sim.plan import Plan
 from radp.sim.world import PAST, World
 from radp.sources.synthetic import make_scenario
-from tests.sim.made_worlds import empty_of_agents, short_scenarios
+from tests.sim.made_worlds import empty_of_agents, short_scenarios, without_lights
 
 
 def ahead(worlds: int, speed: float = 5.0) -> Plan:
@@ -57,6 +57,21 @@ def test_observation_is_a_view_and_a_choice_of_worlds_a_copy() -> None:
     chosen = world.observe(np.array([3, 1]))
     assert [briefing.token for briefing in chosen.briefings] == [world.scenarios[3].token, world.scenarios[1].token]
     np.testing.assert_array_equal(chosen.ego, world.ego[[3, 1], :HISTORY])
+
+
+def test_lights_are_those_of_each_world_and_of_the_step() -> None:
+    random, scenarios = np.random.default_rng(0), short_scenarios(3)
+    for i, scenario in enumerate(scenarios):
+        shape = scenario.lights.state.shape
+        scenarios[i] = replace(scenario, lights=replace(scenario.lights, state=random.integers(0, 4, shape, np.uint8)))
+    world = World([*scenarios, without_lights(scenarios[0])], ReplayAgents)
+    for world.step in (0, 5, 25):  # the shortest log ends at step 20: its last lights stay
+        for rows in (slice(0, 4), np.array([3, 1])):
+            seen = world.observe(rows)
+            for i, b in enumerate(range(4)[rows] if isinstance(rows, slice) else rows):
+                lanes, states = seen.lights(i)
+                np.testing.assert_array_equal(lanes, world.scenarios[b].lights.lane)
+                np.testing.assert_array_equal(states, lights_at(world.scenarios[b], world.step))
 
 
 def test_history_moves_on_with_what_was_driven() -> None:

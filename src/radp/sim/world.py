@@ -10,7 +10,7 @@ import numpy as np
 
 from radp.scenario import Box, Ego, Scenario, Tracks
 from radp.sim.controller import Trajectories, drive
-from radp.sim.observation import HISTORY, Observation, lights_at
+from radp.sim.observation import HISTORY, Observation
 
 PAST = HISTORY - 1  # samples before the start of a drive
 
@@ -49,6 +49,8 @@ class World:
         self.controller = controller
         self.samples = np.array([scenario.frames - 1 for scenario in scenarios])
         self.step = 0
+        self._briefings = tuple(scenario.briefing for scenario in scenarios)
+        self._lights, self._light_columns = _lights(scenarios, int(self.samples.max()))
         batch, total = len(scenarios), PAST + int(self.samples.max())
         self.time_us = np.stack([_times(scenario, total) for scenario in scenarios])
         self.ego = np.zeros((batch, total, len(Ego)))
@@ -79,10 +81,10 @@ class World:
     def observe(self, rows: np.ndarray | slice = slice(None)) -> Observation:
         """What the worlds `rows` show now; a slice gives views of the world's memory, indices give copies."""
         window = slice(self.step, self.step + HISTORY)
-        indices = range(len(self.scenarios))[rows] if isinstance(rows, slice) else rows
-        chosen = [self.scenarios[int(i)] for i in indices]
+        chosen = range(len(self.scenarios))[rows] if isinstance(rows, slice) else rows.tolist()
+        lights = self._lights[self.step].copy()  # a view would lead to the lights of the future
         return Observation(
-            briefings=tuple(scenario.briefing for scenario in chosen),
+            briefings=tuple([self._briefings[i] for i in chosen]),
             step=self.step,
             time_us=self.time_us[rows, window],
             ego=self.ego[rows, window],
@@ -91,7 +93,7 @@ class World:
             agent_valid=self.agent_valid[rows, window],
             agent_type=self.model.type[rows],
             agent_size=self.model.size[rows],
-            light_state=tuple(lights_at(scenario, self.step) for scenario in chosen),
+            light_state=tuple([lights[self._light_columns[i]] for i in chosen]),
             seeds=_mix(self._seeds[rows] + np.uint64(self.step)),
         )
 
@@ -136,6 +138,15 @@ def _times(scenario: Scenario, total: int) -> np.ndarray:
     frame = scenario.start - PAST + np.arange(total)
     inside = np.clip(frame, 0, len(scenario.time_us) - 1)
     return scenario.time_us[inside] + (frame - inside) * nominal
+
+
+def _lights(scenarios: Sequence[Scenario], samples: int) -> tuple[np.ndarray, list[slice]]:
+    """LightState (S, all C) of all worlds side by side, and the columns of each world; see `lights_at`."""
+    states = [scenario.lights.state for scenario in scenarios]
+    frames = [np.minimum(s.start + np.arange(samples), len(state) - 1) for s, state in zip(scenarios, states)]
+    ends = np.cumsum([0, *(state.shape[1] for state in states)]).tolist()
+    side_by_side = np.concatenate([state[frame] for state, frame in zip(states, frames)], axis=1)
+    return side_by_side, [slice(*ends[i : i + 2]) for i in range(len(states))]
 
 
 def _world_seed(seed: int, token: str) -> int:

@@ -10,7 +10,9 @@ import pytest
 
 from radp.runs.errors import LostWrite
 from radp.runs.ledger import Ledger
-from radp.runs.parallel import DIED, cpu_count, parallel_map
+from radp.runs.parallel import parallel_map
+from radp.runs.piece import DIED
+from radp.runs.worker import cpu_count
 
 
 def square(x: int) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from radp.runs.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class MakeCache:
     """Decides samples and noise."""
     workers: int = 2
     """Processes."""
+    where: Engine = field(default_factory=Engine)
 
     def __call__(self) -> int:
         from radp.attribution.cache import write_cache

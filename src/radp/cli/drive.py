@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.sources.settings import Demonstrations
 
 
@@ -26,6 +27,7 @@ class DataDrive:
     """Folder of the new store; the same command goes on where it was stopped."""
     workers: int = 2
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     choice: Demonstrations
 
     def __call__(self) -> int:

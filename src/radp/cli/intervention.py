@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tyro.conf import Positional
+
+from radp.runs.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class EvaluateIntervention:
     """At most this many scenarios for each rule."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
 
     def __call__(self) -> int:
         from radp.evaluation.closed_loop import Run

@@ -17,6 +17,7 @@ from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from functools import reduce
 from io import StringIO, TextIOWrapper
 from operator import or_
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -44,12 +45,14 @@ from radp.cli.numbers import check_numbers
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
+from radp.cli.runs import RunsShow
 from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
+from radp.runs.engine import use_engine
 from radp.runs.errors import BadInput, sentence
 from radp.version import __version__
 
@@ -93,6 +96,7 @@ VERBS: Verbs = {
         "faithfulness": EvaluateFaithfulness,
     },
     "reproduce": Reproduce,
+    "runs": {"show": RunsShow},
     "view": ViewDrives,
     "bench": Bench,
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
@@ -117,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             verb = _parse(words)
             check_numbers(verb)
-            code = int(verb() or 0)
+            code = _run(verb)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -130,6 +134,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("RADP_TRACEBACK"):
             raise
         return _complain(error)
+
+
+def _run(verb: Callable[[], int]) -> int:
+    """The verb, its maps on the engine that it names."""
+    where = getattr(verb, "where", None)
+    if where is None:
+        return int(verb() or 0)
+    with use_engine(where):
+        if not where.dry_run:
+            return int(verb() or 0)
+        from radp.runs.slurm_engine import script
+
+        print(script(where, getattr(verb, "out", Path()), getattr(verb, "workers", 1)))
+        return 0
 
 
 def _complain(error: Exception) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.runs.errors import BadInput
 
 
@@ -36,11 +37,12 @@ class Reproduce:
     """At most this many scenarios of each split, spread evenly over it."""
     workers: int = 0
     """Processes; as many as there are processors if not given."""
+    where: Engine = field(default_factory=Engine)
 
     def __call__(self) -> int:
         from radp.report.paper_report import reproduce_paper
         from radp.report.reproduction import default_setup
-        from radp.runs.parallel import cpu_count
+        from radp.runs.worker import cpu_count
 
         if self.scenarios is not None and self.scenarios < 1:
             raise BadInput(f"scenarios is {self.scenarios}, expected at least 1")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Rounds
+from radp.runs.engine import Engine
 from radp.training.settings import BaseConfig, LoopConfig
 
 
@@ -30,6 +31,7 @@ class TrainRounds:
     """Torch threads."""
     workers: int = 2
     """Processes for driving."""
+    where: Engine = field(default_factory=Engine)
     rounds: Rounds
     loop: LoopConfig = field(
         default_factory=lambda: LoopConfig(steps=6_000, batch=16, lr=5e-4, warmup=300, schedule="constant", decay=1_500)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     LostWrite if the system does not let us: a full disk, a folder that may not be written to.
     """
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name[-200:]}")
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{_writer()}-{path.name[-200:]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -35,6 +36,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # it may be the folder that is gone, or may not be read
             temporary.unlink(missing_ok=True)
+
+
+def _writer() -> str:
+    """This process among those of all machines that write to the folder."""
+    return f"{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-{os.getpid()}"
 
 
 def write_atomically(path: Path, data: bytes) -> None:

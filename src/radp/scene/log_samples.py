@@ -22,6 +22,7 @@ import torch
 from radp.geometry.limits import array_fault, index_fault, states_fault
 from radp.geometry.ragged import Ragged, offsets_fault
 from radp.road.route import correct_route
+from radp.runs.claim import claimed
 from radp.runs.errors import BadInput
 from radp.runs.manifest import Manifest
 from radp.scenario import Box, LightState, RoadMap, Scenario, Tracks
@@ -135,9 +136,10 @@ def write_log_samples(
         for file in path.glob("shard-*"):
             if (found := map_arrays(file)[1]["settings"]) != settings:
                 raise BadInput(f"{path} was begun with other settings ({found}); choose another folder")
-    LOGS.begin(path, {"settings": settings, "shards": count})
-    maps_of(path).clean()
-    shards.fill(count, partial(_shard, path, scenarios, choice, settings), workers)
+    with claimed(path):
+        LOGS.begin(path, {"settings": settings, "shards": count})
+        maps_of(path).clean()
+        shards.fill(count, partial(_shard, path, scenarios, choice, settings), workers)
     return LogSamples.open(path)
 
 

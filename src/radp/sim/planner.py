@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from radp.geometry.frames import heading_vector, points_to_frame, pose_frame, rotate_back
-from radp.runs.parallel import deadline
+from radp.runs.allowance import deadline
 from radp.scenario import Ego, Scenario
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
@@ -43,7 +43,7 @@ def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
 
 
 class TimedPlanner:
-    """A planner that ends its process if an answer takes longer than so many seconds; see `runs.parallel.deadline`."""
+    """A planner that ends its process if an answer takes longer than so many seconds; see `runs.allowance.deadline`."""
 
     def __init__(self, planner: Planner, seconds: float) -> None:
         self.planner, self.seconds = planner, seconds

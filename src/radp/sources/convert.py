@@ -20,10 +20,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from radp.runs.allowance import Allowance, half_of_memory, renew
+from radp.runs.claim import claimed
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.ledger import JsonLines
-from radp.runs.parallel import Allowance, half_of_memory, parallel_map, renew
+from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.recording import NoEgo, Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
@@ -136,6 +138,19 @@ def convert(
     names = [item.name for item in items]
     if len(set(names)) < len(names):
         raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")
+    with claimed(out):
+        return _convert(source, logs, items, out, workers, finish, isolated)
+
+
+def _convert(
+    source: Source,
+    logs: LogChoice | Demonstrations,
+    items: Sequence[Item],
+    out: Path,
+    workers: int,
+    finish: Finish,
+    isolated: bool,
+) -> dict[str, Any]:
     run = RunFolder.create(out, "data convert", logs, facts={"source": source.name})
     with ScenarioWriter(out, ROWS_PER_SHARD, ZSTD_LEVEL) as writer:
         conversion = Conversion(run, writer)
@@ -143,7 +158,7 @@ def convert(
         shelf = Shelf[Converted](lambda turn, result: conversion.write(left[turn], result))
         parallel_map(
             partial(convert_item, source, finish), left, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
-            name=_name, ledger=run.ledger, label="logs",
+            name=_name, ledger=run.ledger, label="logs", folder=out,
             allowance=Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else None,
         )  # fmt: skip
     card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures(), conversion.empty())

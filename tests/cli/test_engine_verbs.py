@@ -1,0 +1,115 @@
+"""The same commands on other engines: the same bytes, also after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radp.cli.main import VERBS, main
+from radp.runs.engine import Engine
+from radp.scenario.neutral_json import save_json, scenario_to_json
+from radp.sources.synthetic import make_scenario
+from tests.runs.made_pieces import wait_until
+
+COUNT = 4
+
+
+def verbs(found: Any = VERBS) -> Iterator[Any]:
+    for verb in found.values():
+        yield from verbs(verb) if isinstance(verb, dict) else (verb,)
+
+
+def test_every_verb_that_has_workers_has_engines():
+    for verb in verbs():
+        names = {field.name: field for field in fields(verb)}
+        assert ("workers" in names) == ("where" in names), verb
+        if "where" in names:
+            assert names["where"].default_factory is Engine
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("scenarios")
+    for seed in range(COUNT):
+        save_json(scenario_to_json(make_scenario(seed, 4, frames=40 + seed)), folder / f"s{seed}.json")
+    return str(folder)
+
+
+def simulate(scenarios: str, out: Path) -> list[str]:
+    words = ["simulate", "--planner", "idm", "--scenarios", scenarios, "--agents", "nonreactive", "--batch", "1"]
+    return [*words, "--out", str(out)]
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """All but the books, and what config.json says of the execution."""
+    found = {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
+    found = {name: data for name, data in found.items() if ".radp" not in Path(name).parts}
+    if "config.json" in found:
+        found["config.json"] = json.dumps({**json.loads(found["config.json"]), "execution": {}}).encode()
+    return found
+
+
+def test_the_state_of_a_run_is_told_in_words_and_in_json(scenarios, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(simulate(scenarios, out)) == 0
+    assert main(["runs", "show", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert f"{COUNT} of {COUNT} scenarios done, 0 failed, 0 missing; nobody is at work on it" in text
+    drive = sorted((out / "drives").iterdir())[0]
+    drive.unlink()
+    assert main(["runs", "show", str(out), "--json"]) == 1
+    (state,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (state["done"], state["missing"], state["missing_first"]) == (COUNT - 1, 1, [drive.stem])
+    assert state["maps"][0]["done"] == COUNT and len(state["maps"][0]["nodes"]) == 1
+    assert main(["runs", "show", str(tmp_path / "nowhere")]) == 2
+
+
+def test_a_dry_run_prints_the_script_and_does_nothing(tmp_path, capsys):
+    pytest.importorskip("submitit")
+    words = simulate("sumo14-val", tmp_path / "out")
+    slurm = ["--workers", "8", "--slurm", "partition=main", "mem=4G"]
+    assert main([*words, *slurm, "--engine", "slurm", "--dry-run"]) == 0
+    text = capsys.readouterr().out
+    assert "#SBATCH --array=0-7%8" in text and "#SBATCH --partition=main" in text
+    assert not (tmp_path / "out").exists()
+    assert main([*words, "--dry-run"]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["slurm-local", "ray"])
+def test_verbs_leave_the_same_bytes_on_every_engine(scenarios, tmp_path, engine):
+    pytest.importorskip("ray" if engine == "ray" else "submitit")
+    samples = ["data", "samples", "--scenarios", scenarios, "--stride", "10", "--logs-per-shard", "1", "--out"]
+    driven = ["data", "drive", "--scenarios", scenarios, "--planner", "idm", "--out"]
+    table = ["evaluate", "planners", "--planners", "idm", "log_replay", "--splits", scenarios, "--agents",
+             "nonreactive", "--out"]  # fmt: skip
+    for name, words in (("samples", samples), ("driven", driven), ("table", table)):
+        here, there = tmp_path / f"{name}-local", tmp_path / f"{name}-{engine}"
+        code = main([*words, str(here), "--workers", "1", "--engine", "local"])
+        assert main([*words, str(there), "--workers", "2", "--engine", engine]) == code
+        assert files(here) and files(here) == files(there), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "slurm-local", "ray"])
+def test_a_run_whose_driver_is_killed_ends_with_the_same_files(scenarios, tmp_path, engine):
+    if engine != "local":
+        pytest.importorskip("ray" if engine == "ray" else "submitit")
+    out, whole = tmp_path / "killed", tmp_path / "whole"
+    words = [*simulate(scenarios, out), "--workers", "2", "--engine", engine]
+    process = subprocess.Popen([sys.executable, "-m", "radp.cli.main", *words], env=dict(os.environ))
+    wait_until(lambda: list(out.glob("drives/[!.]*.drive")) or process.poll() is not None, 600)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    assert main(words) == main(simulate(scenarios, whole)) == 0
+    assert files(out) == files(whole)
+    assert main(["runs", "show", str(out)]) == 0

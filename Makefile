@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-EXTRAS := dev,train,nuplan,evaluate
+EXTRAS := dev,train,nuplan,evaluate,ray,slurm
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all fuzz audit lint mutants clean
+.PHONY: setup demo test test-all test-engines fuzz audit lint mutants clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,11 @@ test: setup
 
 test-all: setup
 	$(BIN)/python -m pytest -q
+
+# Workers, actors, nodes, jobs and drivers that are killed: Ray, and SLURM's jobs as processes. With Debian's slurm-wlm and
+# munge (and as root) also a real SLURM cluster of two nodes on this machine. Part of test-all.
+test-engines: setup
+	$(BIN)/python -m pytest -q tests/runs tests/cli/test_engine_verbs.py tests/training/test_srun.py
 
 # Mutated files against every reader of the project: `make fuzz FUZZ="--inputs 50000 --seed 7"`; docs/reliability.md.
 FUZZ ?= --inputs 10000 --seed 0

@@ -1,4 +1,4 @@
-"""Actors, nodes and drivers of Ray, killed for real. Each test starts a cluster: about ten seconds on an idle machine."""
+"""Actors, nodes and drivers of Ray, killed for real. Each test starts a cluster, which takes about ten seconds."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typing import Any
 from radp.runs.errors import BadInput, LostWrite
 from radp.runs.files import make_folder
 from radp.runs.json_text import json_text
-from radp.runs.piece import node_name
+from radp.runs.piece import host_name
 
 try:
     import fcntl
@@ -95,7 +95,7 @@ def driver_of(folder: Path) -> dict[str, Any] | None:
     file = folder / BOOKS / DRIVER
     try:
         said = json.loads(file.read_bytes())
-        if said.get("host") == node_name() and not _is_locked(file):
+        if said.get("host") == host_name() and not _is_locked(file):
             return None
         return said
     except (OSError, ValueError, AttributeError):
@@ -151,7 +151,7 @@ def _lives_elsewhere(file: Path, handle: int) -> bool:
     Ages are compared by the clock of the file system, not by ours.
     """
     said = _read(handle)
-    if said.get("host") in (None, node_name()):
+    if said.get("host") in (None, host_name()):
         return False
     probe = file.with_name(f"{DRIVER}.{os.getpid()}")
     probe.touch()
@@ -170,7 +170,7 @@ def _read(handle: int) -> dict[str, Any]:
 
 def _sign(handle: int, mark: str) -> None:
     os.ftruncate(handle, 0)
-    os.pwrite(handle, json_text({"host": node_name(), "process": os.getpid(), "mark": mark}).encode(), 0)
+    os.pwrite(handle, json_text({"host": host_name(), "process": os.getpid(), "mark": mark}).encode(), 0)
     os.fsync(handle)
 
 

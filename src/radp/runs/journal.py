@@ -11,7 +11,7 @@ from typing import Any
 
 from radp.runs.claim import BOOKS, driver_of
 from radp.runs.ledger import JsonLines
-from radp.runs.piece import Answer, Raised, node_name
+from radp.runs.piece import Answer, Raised, host_name
 
 FILE = "pieces.jsonl"
 SLOWEST = 5  # pieces that are named
@@ -25,7 +25,7 @@ class Journal:
         self._begin = time.monotonic()
         if self._lines is not None:
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            driver = f"{node_name()}:{os.getpid()}"
+            driver = f"{host_name()}:{os.getpid()}"
             self._lines.append(map=label, pieces=pieces, engine=engine, workers=workers, at=at, driver=driver)
 
     def note(self, piece: str, answer: Answer) -> None:

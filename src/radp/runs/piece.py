@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 import traceback
@@ -55,6 +56,15 @@ def call(function: Callable[[Any], Any], piece: Any) -> Answer:
     return Answer(value, time.perf_counter() - begin, node_name())
 
 
+_leaving = False
+
+
+def leave_soon() -> None:
+    """From now on a SystemExit ends this process instead of its piece."""
+    global _leaving
+    _leaving = True
+
+
 def _value(function: Callable[[Any], Any], piece: Any) -> Any:
     renew()
     try:
@@ -64,6 +74,8 @@ def _value(function: Callable[[Any], Any], piece: Any) -> Any:
     except MemoryError:
         return Raised("it needs more memory than it may take", traceback.format_exc())
     except (Exception, SystemExit) as error:
+        if _leaving and isinstance(error, SystemExit):
+            raise  # it is this process that was told to end, not the piece that wants to
         text = " ".join(str(error).split())
         reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         return Raised(reason, traceback.format_exc())
@@ -71,7 +83,11 @@ def _value(function: Callable[[Any], Any], piece: Any) -> Any:
         rest()
 
 
-@cache
 def node_name() -> str:
-    """This machine, as the journal of a run names it."""
+    """Where this process runs, as the journal of a run names it: SLURM's name of the node, else the machine's."""
+    return os.environ.get("SLURMD_NODENAME") or host_name()
+
+
+@cache
+def host_name() -> str:
     return socket.gethostname()

@@ -12,7 +12,7 @@ from typing import Any
 
 from radp.runs.files import file_stem, write_atomically
 from radp.runs.ledger import JsonLines
-from radp.runs.piece import MOST_DEATHS, Answer, Raised, call
+from radp.runs.piece import MOST_DEATHS, Answer, Raised, call, leave_soon
 from radp.runs.pool import Isolated
 
 
@@ -79,4 +79,5 @@ class ShardJob:
         """Called by submitit when the job is about to be preempted or to run out of time: it goes back to the queue."""
         from submitit.helpers import DelayedSubmission
 
+        leave_soon()
         return DelayedSubmission(ShardJob(self.place, self.shard, self.share, again=True))

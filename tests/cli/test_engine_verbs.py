@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from radp.cli.main import VERBS, main
+from radp.evaluation.closed_loop import sizes_of
 from radp.runs.engine import Engine
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sources.synthetic import make_scenario
@@ -34,6 +35,15 @@ def test_every_verb_that_has_workers_has_engines():
         assert ("workers" in names) == ("where" in names), verb
         if "where" in names:
             assert names["where"].default_factory is Engine
+
+
+def test_pieces_are_as_large_as_they_were_and_shrink_on_ray():
+    assert sizes_of(100, 64, 4, "local") == [25] * 4 and sizes_of(100, 16, 4, "local") == [16] * 6 + [4]
+    assert sizes_of(100, 64, 4, "slurm") == [7] * 14 + [2]
+    shrinking = sizes_of(1000, 64, 4, "ray")
+    assert sum(shrinking) == 1000 and shrinking[0] == 64 and shrinking[-8:] == [1] * 8
+    assert shrinking == sorted(shrinking, reverse=True)
+    assert sizes_of(0, 64, 4, "ray") == []
 
 
 @pytest.fixture(scope="module")

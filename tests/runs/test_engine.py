@@ -5,10 +5,11 @@ import pytest
 
 from radp.runs.engine import Engine, current_engine, use_engine
 from radp.runs.errors import BadInput
+from radp.runs.files import private_folder
 from radp.runs.journal import maps_of
 from radp.runs.parallel import parallel_map, runs_here
 from radp.runs.piece import Answer, Raised
-from radp.runs.slurm_engine import LedgerTail, dealt, private_folder
+from radp.runs.slurm_engine import LedgerTail, dealt
 from tests.runs.made_pieces import square
 
 

@@ -51,5 +51,20 @@ def test_long_work_shows_lines_off_a_terminal_and_a_bar_on_one(monkeypatch):
     assert "2/2" in show(monkeypatch, True, 0.3)
 
 
+def test_a_line_is_printed_again_only_if_something_was_done(monkeypatch):
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0.01)
+    monkeypatch.setattr(progress_module, "LINE_EVERY_S", 0.02)
+    assert len(show(monkeypatch, False, 0.5).splitlines()) == 2
+
+
+def test_what_is_counted_within_a_piece_or_in_a_worker_is_not_shown(monkeypatch):
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0.01)
+    monkeypatch.setattr(progress_module, "LINE_EVERY_S", 0.02)
+    with Progress("outer", total=1):
+        assert show(monkeypatch, False, 0.2) == ""
+    monkeypatch.setenv(progress_module.QUIET, "1")
+    assert show(monkeypatch, False, 0.2) == ""
+
+
 def test_no_pieces():
     assert Progress("drive", total=0).line() == "drive: 0/0 (100%)"

@@ -35,7 +35,10 @@ print(json_text([list(out.results.items()), len(out.failures)], indent=None))
 
 @pytest.fixture
 def cluster() -> Iterator[tuple[Path, dict[str, str]]]:
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder, two_nodes(Path(folder)) as environment:
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as folder,
+        two_nodes(Path(folder)) as environment,
+    ):
         yield Path(folder), environment
 
 

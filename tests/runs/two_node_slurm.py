@@ -80,7 +80,9 @@ def two_nodes(folder: Path) -> Iterator[dict[str, str]]:
     finally:
         for file in (folder / "node1.pid", folder / "node2.pid", folder / "ctld.pid", files["pid"]):
             with suppress(OSError, ValueError):
-                os.kill(int(file.read_text()), signal.SIGTERM)
+                daemon = int(file.read_text())
+                os.kill(daemon, signal.SIGTERM)
+                wait_until(lambda daemon=daemon: not _command(daemon), 60)
 
 
 def states(environment: dict[str, str]) -> set[str]:

@@ -26,7 +26,10 @@ __all__ = ["samples"]  # the fixture
 def test_a_training_that_was_requeued_ends_with_the_same_weights(samples, tmp_path):
     out, log = tmp_path / "requeued", tmp_path / "log"
     words = [*train(samples, out, STEPS)[1:]]
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder, two_nodes(Path(folder)) as cluster:
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as folder,
+        two_nodes(Path(folder)) as cluster,
+    ):
         environment = {**cluster, **LOOPBACK, "RADP": f"{sys.executable} -m radp.cli.main"}
         sbatch = ["sbatch", "--parsable", "--nodes=2", "--mem=900M", f"--output={log}", str(SCRIPT), *words]
         asked = subprocess.run(sbatch, env=environment, capture_output=True, text=True, check=True)

@@ -5,13 +5,16 @@ python -m radp.cli.main bench engines --json
 
 from __future__ import annotations
 
+import os
 import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from radp.evaluation.closed_loop import driver_of, run_simulation, split_of
@@ -60,24 +63,28 @@ def _on(name: EngineName, measure: Callable[[Path], dict[str, float]]) -> dict[s
 
 
 def waiting(workers: int, folder: Path) -> dict[str, float]:
-    """Pieces that wait for a second. Overhead: what a worker spends beside them, once it has begun."""
-    count, arrived = workers * PIECES, list[float]()
-    begin = time.perf_counter()
-    parallel_map(
-        time.sleep, [PIECE_S] * count, workers=workers, folder=folder, on_result=lambda *_: arrived.append(_now())
-    )
-    ready = arrived[0] - PIECE_S
-    overhead = (arrived[-1] - ready) * workers / count - PIECE_S
+    """Pieces that wait for a second. Overhead: what a worker takes between the end of one and the begin of the next."""
+    count = workers * PIECES
+    begin, cpu = time.time(), time.process_time()
+    outcome = parallel_map(_wait, range(count), workers=workers, folder=folder)
+    seconds, cpu = time.time() - begin, time.process_time() - cpu
+    by_worker: dict[int, list[tuple[float, float]]] = {}
+    for process, first, last in outcome.results.values():
+        by_worker.setdefault(process, []).append((first, last))
+    gaps = [b[0] - a[1] for spans in by_worker.values() for a, b in pairwise(sorted(spans))]
     return {
-        "begin_s": ready - begin,
-        "pieces_per_s": count / (arrived[-1] - ready),
-        "overhead_ms": 1e3 * overhead,
-        "overhead_share": overhead / PIECE_S,
+        "begin_s": min(spans[0] for all_spans in by_worker.values() for spans in all_spans) - begin,
+        "pieces_per_s": count / seconds,
+        "overhead_ms": 1e3 * fmean(gaps),
+        "overhead_share": fmean(gaps) / PIECE_S,
+        "driver_cpu_ms": 1e3 * cpu / count,
     }
 
 
-def _now() -> float:
-    return time.perf_counter()
+def _wait(_: int) -> tuple[int, float, float]:
+    begin = time.time()
+    time.sleep(PIECE_S)
+    return os.getpid(), begin, time.time()
 
 
 def driving(workers: int, planner: str, scenarios: int, folder: Path) -> dict[str, float]:

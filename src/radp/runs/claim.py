@@ -138,6 +138,8 @@ def _lock(handle: int) -> bool:
 
 
 def _is_locked(file: Path) -> bool:
+    if fcntl is None:
+        return True
     handle = os.open(file, os.O_RDWR)
     try:
         return not _lock(handle)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from radp.runs.errors import LostWrite
+from radp.runs.errors import BadInput, LostWrite
 from radp.runs.json_text import json_text
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -60,6 +61,15 @@ def make_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LostWrite(f"{path} cannot be made ({error.strerror or error})") from None
+    return path
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, which nobody else may write to or read: what is unpickled there runs with our rights."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.stat()
+    if hasattr(os, "getuid") and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077):
+        raise BadInput(f"{path} is open to other users; delete it, or make it yours alone (chmod 700)")
     return path
 
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
 import shutil
-import stat
 import subprocess
 import sys
 import time
@@ -28,11 +26,11 @@ from typing import Any
 from radp.runs.claim import BOOKS, JOBS
 from radp.runs.engine import Engine
 from radp.runs.errors import BadInput, EndOfRun, LostWrite, one_line, require
-from radp.runs.files import write_atomically
+from radp.runs.files import file_stem, private_folder, short_stem, write_atomically
 from radp.runs.ledger import JsonLines
 from radp.runs.piece import DIED, MOST_DEATHS, Answer, Raised, Work
 from radp.runs.pool import Answers
-from radp.runs.slurm_job import ShardJob, ledger_of, result_of
+from radp.runs.slurm_job import ShardJob, ledger_of
 from radp.runs.station import Station
 from radp.runs.worker import cpu_count
 
@@ -52,7 +50,7 @@ def in_slurm(work: Work, engine: Engine) -> Answers:
         old.unlink()
     left = set(range(len(work.pieces)))
     for index in sorted(left):
-        if (kept := result_of(place, work.name(work.pieces[index]))).exists():  # of an earlier driver
+        if (kept := result_of(place, work, index)).exists():  # of an earlier driver
             left.discard(index)
             yield index, Answer(pickle.loads(kept.read_bytes()))
     if left:
@@ -66,20 +64,20 @@ def _by_jobs(work: Work, engine: Engine, place: Path, left: set[int]) -> Answers
     shares = dealt({index: work.name(work.pieces[index]) for index in left}, work.workers)
     threads = 1 if engine.name == "slurm" else max(1, cpu_count() // len(shares))
     station = Station.of(work, threads, engine.name == "slurm")
-    names = {index: work.name(work.pieces[index]) for index in left}
-    payload = {index: (names[index], work.pieces[index]) for index in left}
+    payload = {index: (result_of(place, work, index), work.pieces[index]) for index in left}
     write_atomically(place / "work.pkl", pickle.dumps((work.function, payload, station, work.allowance)))
     ledgers = [LedgerTail(ledger_of(place, shard)) for shard in range(len(shares))]
     while left:
         jobs = Jobs.submit(engine, place, {i: s for i, s in enumerate(shares) if left.intersection(s)})
-        before = len(left)
+        heard = False
         try:
             while True:
                 over = not jobs.are_left()
                 for row in (row for ledger in ledgers for row in ledger.new_rows()):
+                    heard = True
                     if "ended" in row and row["ended"] in left:
                         left.discard(row["ended"])
-                        yield row["ended"], _answer(place, names[row["ended"]], row)
+                        yield row["ended"], _answer(payload[row["ended"]][0], row)
                 if over or not left:
                     break
                 time.sleep(POLL_S)
@@ -90,7 +88,7 @@ def _by_jobs(work: Work, engine: Engine, place: Path, left: set[int]) -> Answers
         for index in left.intersection(killers):
             left.discard(index)
             yield index, Answer(Raised(DIED))
-        if len(left) == before and not any(ledger.deaths for ledger in ledgers):
+        if not heard:
             raise BadInput(f"the jobs ended before a piece was begun: {jobs.last_words()} (logs in {place / 'log'})")
 
 
@@ -102,13 +100,20 @@ def dealt(names: dict[int, str], shards: int) -> list[list[int]]:
     return [order[shard::count] for shard in range(count)]
 
 
-def _answer(place: Path, name: str, row: dict[str, Any]) -> Answer:
+def result_of(place: Path, work: Work, index: int) -> Path:
+    """Where the result of a piece is kept; pieces of the same name are told apart."""
+    piece = work.pieces[index]
+    mark, name = hashlib.sha256(pickle.dumps(piece)).hexdigest()[:12], work.name(piece)
+    return place / "results" / short_stem(f"{mark}-{file_stem(name)}", name)
+
+
+def _answer(result: Path, row: dict[str, Any]) -> Answer:
     value: Any = None
     if "reason" in row:
         end = row.get("end")
         value = Raised(row["reason"], row.get("detail", ""), None if end is None else ENDS.get(end, EndOfRun))
     elif row.get("kept"):
-        value = pickle.loads(result_of(place, name).read_bytes())
+        value = pickle.loads(result.read_bytes())
     return Answer(value, float(row.get("seconds", 0.0)), str(row.get("node", "")))
 
 
@@ -142,15 +147,6 @@ class LedgerTail:
             self.deaths[row["pardoned"]] -= 1
         elif "ended" in row:
             self.deaths.pop(row["ended"], None)
-
-
-def private_folder(path: Path) -> Path:
-    """The folder, which nobody else may write to or read: what is unpickled there runs with our rights."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.stat()
-    if hasattr(os, "getuid") and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077):
-        raise BadInput(f"{path} is open to other users; delete it, or make it yours alone (chmod 700)")
-    return path
 
 
 def parameters(engine: Engine, shards: int) -> dict[str, Any]:
@@ -270,3 +266,7 @@ def wait_for_leftovers(books: Path) -> None:
                 print(f"radp: waiting for jobs of an earlier command on this folder ({ids})", file=sys.stderr)
             while jobs.are_left():
                 time.sleep(POLL_S)
+        if not (place / "results").exists():  # what they made is in the stores
+            shutil.rmtree(place, ignore_errors=True)
+    with suppress(OSError):
+        books.rmdir()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from radp.runs.files import file_stem, write_atomically
+from radp.runs.files import write_atomically
 from radp.runs.ledger import JsonLines
 from radp.runs.piece import MOST_DEATHS, Answer, Raised, call, leave_soon
 from radp.runs.pool import Isolated
@@ -18,10 +18,6 @@ from radp.runs.pool import Isolated
 
 def ledger_of(place: Path, shard: int) -> Path:
     return place / f"shard-{shard:05d}.jsonl"
-
-
-def result_of(place: Path, name: str) -> Path:
-    return place / "results" / f"{file_stem(name)}.pkl"
 
 
 @dataclass
@@ -41,10 +37,10 @@ class ShardJob:
         caller: Callable[[Any], Answer] = (lambda p: call(function, p)) if isolated is None else isolated.call
         try:
             for index in self._left(ledger):
-                name, piece = payload[index]
+                result, piece = payload[index]
                 ledger.append(begun=index)
                 answer = caller(piece)
-                self._note(ledger, index, name, answer)
+                self._note(ledger, index, result, answer)
                 if isinstance(answer.value, Raised) and answer.value.end is not None:
                     break
         finally:
@@ -64,14 +60,14 @@ class ShardJob:
                 begun[index] -= 1
         return [index for index in self.share if index not in ended and begun[index] < MOST_DEATHS]
 
-    def _note(self, ledger: JsonLines, index: int, name: str, answer: Answer) -> None:
+    def _note(self, ledger: JsonLines, index: int, result: Path, answer: Answer) -> None:
         row: dict[str, Any] = {"ended": index, "seconds": round(answer.seconds, 6), "node": answer.node}
         if isinstance(answer.value, Raised):
             end = answer.value.end
             row |= {"reason": answer.value.reason, "detail": answer.value.detail}
             row |= {} if end is None else {"end": end.__name__}
         elif answer.value is not None:
-            write_atomically(result_of(self.place, name), pickle.dumps(answer.value))
+            write_atomically(result, pickle.dumps(answer.value))
             row["kept"] = True
         ledger.append(**row)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from radp.runs.claim import is_marked, mark_of
 from radp.runs.errors import EndOfRun
+from radp.runs.files import private_folder
 from radp.runs.piece import Work, node_name
 from radp.runs.worker import settle
 
@@ -49,16 +50,17 @@ class Station:
 
 
 def _kernels() -> Path:
-    """A folder on this machine for compiled kernels, begun with what was compiled beside the sources.
+    """A folder on this machine, ours alone, for compiled kernels, begun with what was compiled beside the sources.
 
     Kernels of another kind of processor are not taken by numba, which compiles its own then.
     """
     package = Path(__file__).resolve().parents[1]
     mark = hashlib.sha256(str(package).encode()).hexdigest()[:8]
     ours = Path(tempfile.gettempdir()) / f"radp-kernels-{os.getuid() if hasattr(os, 'getuid') else 'all'}-{mark}"
-    if ours.exists():
+    begun = ours.exists()
+    private_folder(ours)  # numba runs what it finds there
+    if begun:
         return ours
-    ours.mkdir(mode=0o700, exist_ok=True)
     for folder in package.rglob("__pycache__"):
         source = str(folder.parent)
         place = ours / f"{folder.parent.name}_{hashlib.sha1(source.encode()).hexdigest()}"  # as numba names it

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from radp.cli import doctor
 from radp.cli.main import VERBS, main
 from radp.evaluation.closed_loop import sizes_of
 from radp.runs.engine import Engine
@@ -35,6 +36,13 @@ def test_every_verb_that_has_workers_has_engines():
         assert ("workers" in names) == ("where" in names), verb
         if "where" in names:
             assert names["where"].default_factory is Engine
+
+
+def test_the_doctor_knows_the_engines(monkeypatch):
+    monkeypatch.setattr(doctor, "installed_version", {"ray": "2.60.0", "submitit": None}.get)
+    found = doctor._engines()
+    assert found["local"]["ready"] and found["ray"] == {"ready": True, "version": "2.60.0", "missing": []}
+    assert not found["slurm"]["ready"] and 'pip install "radp[slurm]"' in found["slurm-local"]["missing"]
 
 
 def test_pieces_are_as_large_as_they_were_and_shrink_on_ray():

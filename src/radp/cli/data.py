@@ -111,4 +111,4 @@ def _counted(values: Any) -> dict[str, int]:
 
 
 def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())
+    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

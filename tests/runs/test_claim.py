@@ -1,9 +1,8 @@
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -53,14 +52,20 @@ def test_claims_are_nested_and_leave_nothing_where_nothing_was_done(tmp_path):
         pass
 
 
-def test_a_driver_on_another_machine_counts_while_it_gives_a_sign_of_life(tmp_path):
-    """Where locks do not reach from machine to machine, the signature does."""
+def test_a_driver_on_another_machine_counts_while_it_gives_signs_of_life(tmp_path, monkeypatch):
+    """Where locks do not reach from machine to machine, the signature does; untouched, it is of a dead one."""
+    monkeypatch.setattr(claim, "LOOK_S", 0.02)
     file = tmp_path / BOOKS / DRIVER
     file.parent.mkdir()
     file.write_text(json.dumps({"host": "elsewhere", "process": 7, "mark": "m"}))
+    stop = threading.Event()
+    monkeypatch.setattr(claim, "BEAT_S", 0.05)
+    beat = threading.Thread(target=claim._beat, args=(file, stop))
+    beat.start()
     with pytest.raises(FolderTaken, match="process 7 on elsewhere"), claimed(tmp_path):
         pass
-    long_ago = time.time() - claim.SILENCE_S - 10
-    os.utime(file, (long_ago, long_ago))
+    stop.set()
+    beat.join()
+    monkeypatch.setattr(claim, "SILENCE_S", 0.2)
     with claimed(tmp_path):
         pass

@@ -32,6 +32,7 @@ BOOKS, DRIVER, JOBS = ".radp", "driver.json", "jobs"
 BEAT_S = 15.0  # a driver touches its file this often
 TRIES = 3
 SILENCE_S = 60.0  # one on another machine that did not for so long is dead
+LOOK_S = 1.0
 
 
 class FolderTaken(BadInput):
@@ -148,18 +149,27 @@ def _is_locked(file: Path) -> bool:
 
 
 def _lives_elsewhere(file: Path, handle: int) -> bool:
-    """Signed on another machine and touched of late: some file systems keep locks to one machine.
+    """Signed on another machine and touched while we look: some file systems keep locks to one machine.
 
-    Ages are compared by the clock of the file system, not by ours.
+    Silence is measured by the clock of the file system, not by ours.
     """
-    said = _read(handle)
-    if said.get("host") in (None, host_name()):
+    if _read(handle).get("host") in (None, host_name()):
         return False
-    probe = file.with_name(f"{DRIVER}.{os.getpid()}")
+    before = os.fstat(handle).st_mtime
+    while _file_time(file) - before < SILENCE_S:
+        if os.fstat(handle).st_mtime != before:
+            return True
+        time.sleep(LOOK_S)
+    return False
+
+
+def _file_time(file: Path) -> float:
+    """What time it is where the file lies."""
+    probe = file.with_name(f"{file.name}.{os.getpid()}")
     probe.touch()
     now = probe.stat().st_mtime
     probe.unlink()
-    return now - os.fstat(handle).st_mtime < SILENCE_S
+    return now
 
 
 def _read(handle: int) -> dict[str, Any]:

@@ -78,11 +78,18 @@ def two_nodes(folder: Path) -> Iterator[dict[str, str]]:
         wait_until(lambda: states(environment) == {"idle"}, 60)
         yield environment
     finally:
+        with suppress(AssertionError):
+            subprocess.run(["scancel", "--user", "root"], env=environment, capture_output=True)
+            wait_until(lambda: not _queue(environment), 60)
         for file in (folder / "node1.pid", folder / "node2.pid", folder / "ctld.pid", files["pid"]):
             with suppress(OSError, ValueError):
                 daemon = int(file.read_text())
                 os.kill(daemon, signal.SIGTERM)
                 wait_until(lambda daemon=daemon: not _command(daemon), 60)
+
+
+def _queue(environment: dict[str, str]) -> str:
+    return subprocess.run(["squeue", "-h"], env=environment, capture_output=True, text=True).stdout.strip()
 
 
 def states(environment: dict[str, str]) -> set[str]:

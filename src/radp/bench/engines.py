@@ -122,7 +122,7 @@ def _timed(into: dict[str, float], name: str) -> Iterator[None]:
 
 def _parts(planner: str, scenarios: int) -> dict[str, float]:
     job = Simulation(planner=planner, scenarios=SPLIT, limit=scenarios)
-    figures: dict[str, float] = {"scenarios": scenarios}
+    figures: dict[str, float] = {"scenarios": scenarios, "import_cpu_s": time.process_time()}
     with _timed(figures, "load"):
         driver, split = driver_of(job), split_of(job)
         logs = [split[i] for i in range(scenarios)]

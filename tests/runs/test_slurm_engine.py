@@ -30,7 +30,7 @@ from tests.runs.made_pieces import slow_square
 folder = Path(sys.argv[1])
 if __name__ == "__main__":
     with use_engine(Engine(sys.argv[2])):
-        out = parallel_map(partial(slow_square, folder, 0.5), range(6), workers=2, folder=folder)
+        out = parallel_map(partial(slow_square, folder, 5.0), range(6), workers=2, folder=folder)
     print(sorted(out.results.items()), len(out.failures))
 """
 

@@ -37,7 +37,7 @@ from radp.runs.worker import cpu_count
 POLL_S, ASK_S = 0.2, 5.0  # looking into the ledgers; asking SLURM which jobs are left
 MINUTES = 24 * 60  # of a job, if nothing else is said
 MOST_REQUEUES = 100
-NAMED = 3  # jobs in a sentence
+OVER = {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
 ENDS = {kind.__name__: kind for kind in (EndOfRun, LostWrite)}
 
 
@@ -149,7 +149,7 @@ class LedgerTail:
             self.deaths.pop(row["ended"], None)
 
 
-def parameters(engine: Engine, shards: int) -> dict[str, Any]:
+def parameters(engine: Engine, place: Path, shards: int) -> dict[str, Any]:
     """What submitit is told for sbatch; names that it does not know go to sbatch as they are."""
     from submitit.slurm.slurm import _get_default_parameters
 
@@ -168,7 +168,7 @@ def parameters(engine: Engine, shards: int) -> dict[str, Any]:
             given[plain] = value  # type: ignore[assignment]
         else:
             more[name] = value
-    return {"job_name": "radp", "array_parallelism": shards, **given, "additional_parameters": more}
+    return {"array_parallelism": shards, **given, "job_name": job_name(place), "additional_parameters": more}
 
 
 def script(engine: Engine, out: Path, shards: int) -> str:
@@ -176,47 +176,54 @@ def script(engine: Engine, out: Path, shards: int) -> str:
     require("submitit", "slurm")
     from submitit.slurm.slurm import _make_sbatch_string
 
-    folder = Path(out).resolve() / BOOKS / JOBS / "KEY" / "log"
+    place = Path(out).resolve() / BOOKS / JOBS / "KEY"
+    folder = place / "log"
     command = f"{sys.executable} -u -m submitit.core._submit {folder}"
     count = shards if shards > 1 else None
-    return _make_sbatch_string(command, folder, map_count=count, **parameters(engine, shards))
+    return _make_sbatch_string(command, folder, map_count=count, **parameters(engine, place, shards))
 
 
 class Jobs:
-    """The jobs of one submission."""
+    """The jobs of one submission. SLURM knows them by their name, which is on record before they are submitted; the
+    processes that stand for them here are on record one by one."""
 
-    def __init__(self, place: Path, cluster: str, ids: Sequence[str], jobs: Sequence[Any] = ()) -> None:
-        self.place, self.cluster, self.ids, self.jobs = place, cluster, ids, jobs
+    def __init__(self, place: Path, cluster: str, processes: Sequence[str] = (), jobs: Sequence[Any] = ()) -> None:
+        self.place, self.cluster, self.processes, self.jobs = place, cluster, processes, jobs
         self._asked, self._left = 0.0, True
 
     @classmethod
     def submit(cls, engine: Engine, place: Path, shares: dict[int, list[int]]) -> Jobs:
         submitit = require("submitit", "slurm")
-        local = engine.name == "slurm-local"
+        local, ledger = engine.name == "slurm-local", JsonLines(place / "jobs.jsonl")
+        pieces, jobs = [ShardJob(place, shard, share) for shard, share in shares.items()], []
         try:
-            kind = submitit.LocalExecutor if local else submitit.SlurmExecutor
-            executor = kind(place / "log", max_num_timeout=MOST_REQUEUES)
-            wanted = {"timeout_min": MINUTES} if local else parameters(engine, len(shares))
-            executor.update_parameters(**wanted)
-            with executor.batch():
-                jobs = [executor.submit(ShardJob(place, shard, share)) for shard, share in shares.items()]
+            executor = (submitit.LocalExecutor if local else submitit.SlurmExecutor)(
+                place / "log", max_num_timeout=MOST_REQUEUES
+            )
+            executor.update_parameters(
+                **({"timeout_min": MINUTES} if local else parameters(engine, place, len(shares)))
+            )
+            if local:
+                for piece in pieces:
+                    jobs.append(executor.submit(piece))
+                    ledger.append(cluster="local", process=jobs[-1].job_id)
+            else:
+                ledger.append(cluster="slurm", process=job_name(place))
+                with executor.batch():
+                    jobs = [executor.submit(piece) for piece in pieces]
         except (RuntimeError, OSError, submitit.core.utils.FailedJobError) as error:
-            raise BadInput(
-                f"SLURM does not take the jobs ({one_line(error, 300)}); --engine slurm-local needs none"
-            ) from None
-        made = cls(place, "local" if local else "slurm", [job.job_id for job in jobs], jobs)
-        JsonLines(place / "jobs.jsonl").append(cluster=made.cluster, ids=list(made.ids))
-        return made
+            why = one_line(error, 300)
+            raise BadInput(f"SLURM does not take the jobs ({why}); --engine slurm-local needs none") from None
+        return cls(place, "local" if local else "slurm", (), jobs)
 
     def are_left(self) -> bool:
         """Whether one of them waits or runs."""
         if self.cluster == "local":
-            if self.jobs:
-                return any(not job.done() for job in self.jobs)
-            return any(_is_ours(int(pid), self.place) for pid in self.ids)
+            gone = [job for job in self.jobs if job.done()]
+            return len(gone) < len(self.jobs) or any(_is_ours(int(pid), self.place) for pid in self.processes)
         if self._left and time.monotonic() - self._asked > ASK_S:
             self._asked = time.monotonic()
-            self._left = _in_queue(self.ids)
+            self._left = _in_queue(job_name(self.place))
         return self._left
 
     def cancel(self) -> None:
@@ -245,27 +252,28 @@ def _is_ours(pid: int, place: Path) -> bool:
         return False
 
 
-def _in_queue(ids: Sequence[str]) -> bool:
-    """Whether SLURM knows one of the jobs as waiting or running; accounting need not be set up. If it cannot be asked
+def job_name(place: Path) -> str:
+    """The jobs of a folder have a name of their own."""
+    return f"radp-{hashlib.sha256(str(place).encode()).hexdigest()[:12]}"
+
+
+def _in_queue(name: str) -> bool:
+    """Whether SLURM knows jobs of this name as waiting or running; accounting need not be set up. If it cannot be asked
     they count as left: submitting twice would be worse than waiting."""
-    heads = ",".join(sorted({str(job).partition("_")[0] for job in ids}))
-    asked = subprocess.run(["squeue", "-h", "-j", heads, "-o", "%T"], capture_output=True, text=True)
-    if asked.returncode:
-        return "Invalid job id" not in asked.stderr
-    over = {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
-    return any(state not in over for state in asked.stdout.split())
+    asked = subprocess.run(["squeue", "-h", "-n", name, "-o", "%T"], capture_output=True, text=True)
+    return bool(asked.returncode or set(asked.stdout.split()) - OVER)
 
 
 def wait_for_leftovers(books: Path) -> None:
     """Wait for jobs that a driver before us has submitted and not seen to the end."""
     for place in (path for path in sorted(books.iterdir()) if (path / "jobs.jsonl").exists()):
-        for row in JsonLines(place / "jobs.jsonl", "cluster", "ids").rows()[-1:]:
-            jobs = Jobs(place, row["cluster"], row["ids"])
-            if jobs.are_left():
-                ids = ", ".join(jobs.ids[:NAMED]) + (" ..." if len(jobs.ids) > NAMED else "")
-                print(f"radp: waiting for jobs of an earlier command on this folder ({ids})", file=sys.stderr)
-            while jobs.are_left():
-                time.sleep(POLL_S)
+        rows = JsonLines(place / "jobs.jsonl", "cluster", "process").rows()
+        local = Jobs(place, "local", [row["process"] for row in rows if row["cluster"] == "local"])
+        queued = [Jobs(place, "slurm")] if any(row["cluster"] == "slurm" for row in rows) else []
+        if any(jobs.are_left() for jobs in (local, *queued)):
+            print(f"radp: waiting for jobs of an earlier command on this folder ({job_name(place)})", file=sys.stderr)
+        while any(jobs.are_left() for jobs in (local, *queued)):
+            time.sleep(POLL_S)
         if not (place / "results").exists():  # what they made is in the stores
             shutil.rmtree(place, ignore_errors=True)
     with suppress(OSError):

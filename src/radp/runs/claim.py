@@ -108,6 +108,9 @@ def _take(file: Path, folder: Path | str) -> int:
     while True:
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:  # the last owner has just tidied up
+            make_folder(file.parent)
+            continue
         except OSError as error:
             raise LostWrite(f"{file} cannot be written ({error.strerror or error})") from None
         if not _lock(handle) or _lives_elsewhere(file, handle):

@@ -85,7 +85,7 @@ class ActorFleet:
         self.ray, self.work = ray, work
         self.kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(PieceActor)
         self.function = ray.put(work.function)
-        self.station = Station.of(work, 1, shared)
+        self.station = Station.beside(work, 1, shared)
         self.waiting, self.suspects = deque(range(len(work.pieces))), deque[int]()
         self.starting: dict[Any, Any] = {}  # reference of `begin` -> actor
         self.running: dict[Any, tuple[Any, int]] = {}  # reference of `take` -> actor, position of the piece

@@ -63,7 +63,8 @@ def in_slurm(work: Work, engine: Engine) -> Answers:
 def _by_jobs(work: Work, engine: Engine, place: Path, left: set[int]) -> Answers:
     shares = dealt({index: work.name(work.pieces[index]) for index in left}, work.workers)
     threads = 1 if engine.name == "slurm" else max(1, cpu_count() // len(shares))
-    station = Station.of(work, threads, engine.name == "slurm")
+    # who can read work.pkl sees the folder; jobs that still wait when their driver dies shall work all the same
+    station = Station(Path.cwd(), None, "", threads, engine.name == "slurm")
     payload = {index: (result_of(place, work, index), work.pieces[index]) for index in left}
     write_atomically(place / "work.pkl", pickle.dumps((work.function, payload, station, work.allowance)))
     ledgers = [LedgerTail(ledger_of(place, shard)) for shard in range(len(shares))]

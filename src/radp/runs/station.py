@@ -24,13 +24,14 @@ class Station:
     """What a worker must know of its driver before it can work."""
 
     here: Path  # the driver's working folder: names of files may be relative to it
-    folder: Path | None  # of the results
+    folder: Path | None  # of the results, if it is to be compared with the driver's
     mark: str  # of the claim on it
     threads: int
     shared: bool  # the worker is on another machine, perhaps: what it compiles is kept there
 
     @classmethod
-    def of(cls, work: Work, threads: int, shared: bool) -> Station:
+    def beside(cls, work: Work, threads: int, shared: bool) -> Station:
+        """For workers that live as long as this driver."""
         folder = work.folder and work.folder.resolve()
         return cls(Path.cwd(), folder, "" if folder is None else mark_of(folder), threads, shared)
 

@@ -85,7 +85,7 @@ def _shards(folder: Path) -> dict[str, Any]:
 
 def _journalled(folder: Path, maps: list[dict[str, Any]]) -> dict[str, Any]:
     """What the last map says, and the ledger."""
-    last = maps[-1] if maps else {"pieces": 0, "label": "pieces", "missing": 0, "failed": 0}
+    last: dict[str, Any] = maps[-1] if maps else {"pieces": 0, "label": "pieces", "missing": 0, "failed": 0}
     failed = Ledger(folder / "ledger.jsonl").failures()
     counts = _counts(last["label"], int(last["pieces"] or 0), {}, (), last["missing"])
     return {**counts, "done": counts["done"] - last["failed"], "failed": failed}

@@ -68,11 +68,12 @@ def simulate(scenarios: str, out: Path) -> list[str]:
 
 
 def files(out: Path) -> dict[str, bytes]:
-    """All but the books, and what config.json says of the execution."""
+    """All but the books, and what each config.json says of the execution."""
     found = {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
     found = {name: data for name, data in found.items() if ".radp" not in Path(name).parts}
-    if "config.json" in found:
-        found["config.json"] = json.dumps({**json.loads(found["config.json"]), "execution": {}}).encode()
+    for name in found:
+        if Path(name).name == "config.json":
+            found[name] = json.dumps({**json.loads(found[name]), "execution": {}, "commit": None}).encode()
     return found
 
 
@@ -89,6 +90,8 @@ def test_the_state_of_a_run_is_told_in_words_and_in_json(scenarios, tmp_path, ca
     assert (state["done"], state["missing"], state["missing_first"]) == (COUNT - 1, 1, [drive.stem])
     assert state["maps"][0]["done"] == COUNT and len(state["maps"][0]["nodes"]) == 1
     assert main(["runs", "show", str(tmp_path / "nowhere")]) == 2
+    assert main(["runs", "forget", str(out)]) == 0
+    assert not (out / ".radp").exists() and main(["runs", "forget", str(out)]) == 2
 
 
 def test_a_dry_run_prints_the_script_and_does_nothing(tmp_path, capsys):

@@ -45,7 +45,7 @@ from radp.cli.numbers import check_numbers
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
-from radp.cli.runs import RunsShow
+from radp.cli.runs import RunsForget, RunsShow
 from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
@@ -96,7 +96,7 @@ VERBS: Verbs = {
         "faithfulness": EvaluateFaithfulness,
     },
     "reproduce": Reproduce,
-    "runs": {"show": RunsShow},
+    "runs": {"show": RunsShow, "forget": RunsForget},
     "view": ViewDrives,
     "bench": Bench,
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},

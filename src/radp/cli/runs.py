@@ -1,4 +1,4 @@
-"""radp runs show: what a folder of results holds, and what it lacks."""
+"""radp runs: what a folder of results holds and lacks, and how long it took."""
 
 from __future__ import annotations
 
@@ -36,6 +36,28 @@ class RunsShow:
         states = states_below(self.folder)
         print(json_text({"runs": states}) if self.json else printable("\n".join(map(readable, states))))
         return 1 if any(state["failed"] or state["missing"] for state in states) else 0
+
+
+@dataclass(frozen=True)
+class RunsForget:
+    """Delete what was noted about the work on a folder: times of pieces, what jobs left behind. Results stay.
+
+    Example:
+        radp runs forget runs/val14
+    """
+
+    folder: Positional[Path]
+    """Folder of results that nobody is at work on."""
+
+    def __call__(self) -> int:
+        from radp.runs.claim import BOOKS
+        from radp.runs.errors import BadInput
+        from radp.runs.journal import forget
+
+        if not (self.folder / BOOKS).is_dir():
+            raise BadInput(f"{self.folder} has no notes about work on it")
+        forget(self.folder)
+        return 0
 
 
 def readable(state: dict[str, Any]) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from radp.runs.claim import BOOKS, driver_of
+from radp.runs.claim import BOOKS, JOBS, claimed, driver_of
 from radp.runs.ledger import JsonLines
 from radp.runs.piece import Answer, Raised, host_name
 
@@ -38,6 +39,13 @@ class Journal:
         """All pieces are over."""
         if self._lines is not None:
             self._lines.append(ended=round(time.monotonic() - self._begin, 3))
+
+
+def forget(folder: Path) -> None:
+    """Delete the journal and what jobs left behind; FolderTaken while somebody is at work."""
+    with claimed(folder):
+        shutil.rmtree(folder / BOOKS / JOBS, ignore_errors=True)
+        (folder / BOOKS / FILE).unlink(missing_ok=True)
 
 
 def maps_of(folder: Path) -> list[dict[str, Any]]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from radp.runs.errors import BadInput, LostWrite
-from radp.runs.files import make_folder
 from radp.runs.json_text import json_text
 from radp.runs.piece import host_name
 
@@ -53,9 +52,9 @@ def claimed(folder: Path | str) -> Iterator[None]:
         yield
         return
     if place.exists() and not place.is_dir():
-        raise BadInput(f"{folder} is a file; expected a folder")
+        raise BadInput(f"{folder} is a file; expected a folder for the run")
     made = not place.exists()
-    books = make_folder(place / BOOKS)
+    books = _books(place)
     handle = _take(books / DRIVER, folder)
     _held[place] = mark = secrets.token_hex(8)
     stop = threading.Event()
@@ -76,6 +75,14 @@ def claimed(folder: Path | str) -> Iterator[None]:
             books.rmdir()
             if made:
                 place.rmdir()
+
+
+def _books(place: Path) -> Path:
+    try:
+        (place / BOOKS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LostWrite(f"{place} cannot be written ({error.strerror or error})") from None
+    return place / BOOKS
 
 
 def mark_of(folder: Path) -> str:
@@ -109,7 +116,7 @@ def _take(file: Path, folder: Path | str) -> int:
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:  # the last owner has just tidied up
-            make_folder(file.parent)
+            _books(file.parents[1])
             continue
         except OSError as error:
             raise LostWrite(f"{file} cannot be written ({error.strerror or error})") from None

@@ -33,7 +33,7 @@ def result(process: subprocess.Popen) -> dict:
 
 
 def files(out: Path) -> list[str]:
-    return sorted(path.name for path in out.glob("*.txt"))
+    return sorted(path.name for path in out.glob("[!.]*.txt"))
 
 
 ALL = [f"{i}.txt" for i in range(PIECES)]

@@ -51,7 +51,7 @@ def start(out: Path, environment: dict[str, str]) -> subprocess.Popen:
 def check(process: subprocess.Popen, out: Path) -> None:
     said, _ = process.communicate(timeout=600)
     assert json.loads(said) == [[[i, i * i] for i in range(PIECES)], 0]
-    assert sorted(path.name for path in out.glob("*.txt")) == [f"{i}.txt" for i in range(PIECES)]
+    assert sorted(path.name for path in out.glob("[!.]*.txt")) == [f"{i}.txt" for i in range(PIECES)]
     (journal,) = maps_of(out)
     assert journal["done"] == PIECES and not journal["again"]
 

@@ -86,7 +86,7 @@ def test_a_preempted_job_goes_back_to_the_queue_and_goes_on(tmp_path):
         outcome = parallel_map(partial(slow_file, tmp_path, 1.0), range(4), workers=1, folder=tmp_path)
     thread.join()
     assert outcome.done == 4 and not outcome.failures
-    assert sorted(path.name for path in tmp_path.glob("*.txt")) == [f"{i}.txt" for i in range(4)]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*.txt")) == [f"{i}.txt" for i in range(4)]
     processes = {process for found in begun(tmp_path).values() for process in found}
     assert len(processes) == 2, "one job, before and after"
     assert sum(len(found) for found in begun(tmp_path).values()) == 5, "only what was under way is begun again"

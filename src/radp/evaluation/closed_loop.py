@@ -181,6 +181,7 @@ def run_simulation(
         run = Run(folder, job)
         run.store.clean()
         _drive_missing(run, driver, tokens, batch, workers, plan_timeout)
+        run.store.clean()  # of what workers left that were killed on the way
     return run
 
 

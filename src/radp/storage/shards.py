@@ -48,6 +48,7 @@ class ShardFiles:
             remove_temporaries(self.path)
             work, missing = partial(_make, self, make), self.missing(count)
             outcome = parallel_map(work, missing, workers=workers, label=label, folder=self.path)
+            remove_temporaries(self.path)  # of workers that were killed on the way
         if outcome.failures:
             failure = outcome.failures[0]
             raise BadInput(f"{self.path}: shard {failure.piece} was not written: {failure.reason}")

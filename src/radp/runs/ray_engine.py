@@ -10,6 +10,7 @@ import atexit
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections import Counter, deque
 from collections.abc import Callable
@@ -174,7 +175,7 @@ def join(engine: Engine, workers: int) -> Any:
     """The module `ray`, connected: to the named cluster, to that of this process, or to a new one on this machine."""
     address = engine.ray_address or os.environ.get("RAY_ADDRESS")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address is None:
+    if address is None and "ray" not in sys.modules:  # it reads these once; imported by others, it keeps its own ways
         os.environ.update(OWN_CLUSTER)
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = require("ray", "ray")

@@ -1,6 +1,7 @@
 """Driven logs: what was executed, by whom, from which moment on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,3 +125,14 @@ def test_only_good_drives_are_kept_and_a_killed_run_goes_on(tmp_path, scenarios)
     assert len(samples) and (samples.frame >= 20).all()
     strict = demonstrate(Demonstrations(**{**vars(choice), "min_score": 1.01}), tmp_path / "none")
     assert strict["scenarios"] == 0 and all("wanted 1.01" in why or "fails" in why for why in strict["failed"].values())
+
+
+def test_own_drives_are_kept_whatever_became_of_them(scenarios, tmp_path):
+    with ScenarioWriter(tmp_path / "store") as writer:
+        for scenario in scenarios:
+            writer.add(scenario)
+    choice = Demonstrations(scenarios=str(tmp_path / "store"), planner="constant_velocity", min_score=0.0)
+    refused = demonstrate(choice, tmp_path / "good")
+    assert any("fails" in reason for reason in refused["failed"].values())  # it runs into somebody, or off the road
+    kept = demonstrate(replace(choice, gates=False), tmp_path / "all")
+    assert kept["scenarios"] == len(scenarios) > refused["scenarios"] and not kept["failed"]

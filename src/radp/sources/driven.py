@@ -75,7 +75,7 @@ class DrivenLogs:
         parts = [cut_drive(rollout, begin) for rollout, begin in zip(driven, item.begins)]
         for rollout, begin, score in zip(driven, item.begins, evaluate_many(parts, threads=1)):
             token = f"{rollout.scenario.token}+{begin}" if choice.after else rollout.scenario.token
-            reason = _fault(score, choice.min_score)
+            reason = _fault(score, choice)
             yield Refused(token, reason) if reason else replace(driven_log(rollout, begin), token=token)
 
 
@@ -121,14 +121,15 @@ def collision_samples(run: Path) -> dict[str, int]:
     return found
 
 
-def _fault(score: ScenarioScore, least: float) -> str:
-    """Why a drive is no demonstration; empty if it is one."""
+def _fault(score: ScenarioScore, choice: Demonstrations) -> str:
+    """Why a drive is not kept; empty if it is."""
     if score.failure is not None:
         return score.failure
     failed = [gate for gate in GATES if score.metrics[gate].valid and score.metrics[gate].value < 1.0]
-    if failed:
+    if failed and choice.gates:
         return f"fails {', '.join(failed)}"
-    return "" if score.score >= least else f"scores {score.score:.2f}, wanted {least:.2f}"
+    wanted = choice.min_score
+    return "" if score.score >= wanted else f"scores {score.score:.2f}, wanted {wanted:.2f}"
 
 
 def _driver(choice: Demonstrations, begins: Mapping[str, int]) -> Planner:

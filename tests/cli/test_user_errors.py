@@ -553,6 +553,18 @@ CASES |= {
         lambda p: ["evaluate", "fidelity", "--planner", "idm", "--splits", str(p.scenario), "--out", str(p.path / "o")],
         "head",
     ),
+    "states_of_one_planner": (
+        lambda p: ["evaluate", "states", "--planners", str(p.model()), "--data", str(p.path)],
+        "name the base planner and at least one other",
+    ),
+    "chain_without_its_base": (
+        lambda p: ["train", "align", "--base", "b", "--data", "d", "--way", "chain", "--out", str(p.path / "o")],
+        "--way chain needs --hold base",
+    ),
+    "package_of_nothing": (
+        lambda p: ["train", "package", "--base", str(p.model()), "--adapters", str(p.path), "--out", str(p.path / "o")],
+        "adapter_config.json is missing",
+    ),
     "alignment_of_no_run": (lambda p: ["evaluate", "alignment"], "name at least one folder"),
     "prognosis_of_no_run": (lambda p: ["evaluate", "prognosis"], "name at least one folder"),
     "alignment_of_nothing": (lambda p: ["evaluate", "alignment", str(p.folder("run"))], "config.json is missing"),

@@ -41,12 +41,14 @@ from radp.cli.keep_hardest import DataKeepHardest
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
+from radp.cli.package import TrainPackage
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
 from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
+from radp.cli.states import EvaluateStates
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
@@ -76,6 +78,7 @@ VERBS: Verbs = {
         "rounds": TrainRounds,
         "align": TrainAlign,
         "focus": TrainFocus,
+        "package": TrainPackage,
         "head": TrainHead,
         "curves": TrainCurves,
     },
@@ -86,6 +89,7 @@ VERBS: Verbs = {
     "explain": Explain,
     "evaluate": {
         "planners": EvaluatePlanners,
+        "states": EvaluateStates,
         "fidelity": EvaluateFidelity,
         "alignment": EvaluateAlignment,
         "intervention": EvaluateIntervention,

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from radp.rules import RuleContext
+from radp.rules import RuleContext, rules_named
 from radp.rules.contact import avoidable, first_contact, first_off_road
 from radp.rules.context import EGO_WIDTH
 from tests.rules.hand_made import LANE_WIDTH, scene, straight_plan, straight_route
@@ -66,3 +66,17 @@ def test_braking_for_somebody_is_not_punished_by_the_follower():
     context = context_of(follower)
     assert float(first_contact(braking, context)) < 4.0
     assert float(first_contact(braking, avoidable(context))) == float("inf")
+
+
+def test_rules_of_the_set_for_avoidance_do_not_see_the_seam():
+    jump = straight_plan(speed=10.0)  # the ego drives at 4 m/s: a jump of 6 m/s in the first step
+    context = RuleContext.from_scene(scene(straight_route(), speed=4.0))
+    for name in ("kinematics", "comfort"):
+        (usual,), (skipping,) = rules_named([name]), rules_named([name], "avoid")
+        assert float(usual.cost(jump, context)) > 1.0 and bool(usual.violated(jump, context))
+        assert float(skipping.cost(jump, context)) < 1e-3 and not bool(skipping.violated(jump, context))
+    late = straight_plan(speed=10.0)
+    late[0, 40:, 0] += 5.0  # a jump after the seam is seen by both
+    for name in ("kinematics", "comfort"):
+        (skipping,) = rules_named([name], "avoid")
+        assert float(skipping.cost(late, context)) > 1.0

@@ -68,7 +68,7 @@ def test_without_rules_the_loss_is_zero_at_the_base(way, trained):
 
 
 def test_another_answer_than_the_bases_costs():
-    task = task_of(rules=False, trained="decoder")
+    task = task_of(rules=False, trained="decoder", gate=False)
     with torch.no_grad():
         task.base.decoder.final_layer.fc2.bias += 0.1
     loss, parts = loss_of(task)

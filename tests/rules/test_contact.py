@@ -30,11 +30,11 @@ def test_contact_is_overlap_or_coming_nearer_than_the_margin():
     assert 2.3 < float(first_contact(plan, context_of(beside), margin=0.3)) < 2.5
 
 
-def test_a_corner_leaves_the_road_when_half_a_width_is_over_the_border():
+def test_a_corner_is_off_the_road_when_it_is_a_foot_over_the_border():
     plan = straight_plan(speed=5.0)
     assert float(first_off_road(plan, context_of())) == float("inf")
     plan[0, :, 1] = 0.02 * torch.arange(1, 81)  # drifts to the left
-    step = math.floor((LANE_WIDTH - EGO_WIDTH) / 2 / 0.02) + 1
+    step = math.floor(((LANE_WIDTH - EGO_WIDTH) / 2 + 0.3) / 0.02) + 1
     assert float(first_off_road(plan, context_of())) == pytest.approx(0.1 * step)
 
 

@@ -124,7 +124,7 @@ def test_the_collision_term_counts_contact_and_nothing_less():
 
 def test_the_lane_term_counts_corners_off_the_road():
     plan = straight_plan(speed=5.0)
-    plan[0, :, 1] = 0.02 * torch.arange(1, 81)
+    plan[0, :, 1] = 0.04 * torch.arange(1, 81)
     found, collision, lane = judged(plan, ())
     assert found.counted[0, lane] and not found.counted[0, collision] and float(found.terms[0, lane]) > 0
 

@@ -17,6 +17,7 @@ from radp.rules.lane import BodyLane
 from radp.sim.plan import STEP_SECONDS
 
 MARGIN, WITHIN = 0.3, 4.0  # m, s: a plan that comes so near so soon is one to mend
+OUTSIDE = 0.3  # m beyond the corridor's border that count as off the road, as in the metric of the drivable area
 BESIDE = 0.5  # m: a follower's box overlaps the ego's lane of travel, widened by this
 _COLLISION, _LANE = Collision(), BodyLane()
 
@@ -29,12 +30,12 @@ def first_contact(plan: Tensor, context: RuleContext, margin: float = 0.0) -> Te
 
 @torch.no_grad()
 def first_off_road(plan: Tensor, context: RuleContext) -> Tensor:
-    """(B, H, 4) -> (B,) seconds until a corner of the body leaves the corridor of the route; inf if none does.
+    """(B, H, 4) -> (B,) seconds until a corner of the body is 0.3 m outside the corridor of the route; inf if none is.
 
     A body that is outside now has left already: then it is inf, because no plan can mend that.
     """
-    outside = _LANE.violation(plan, context) > 0
-    now = _LANE.violation(plan.new_tensor([[[0.0, 0.0, 1.0, 0.0]]]).expand(len(plan), 1, 4), context) > 0
+    outside = _LANE.violation(plan, context) > OUTSIDE
+    now = _LANE.violation(plan.new_tensor([[[0.0, 0.0, 1.0, 0.0]]]).expand(len(plan), 1, 4), context) > OUTSIDE
     return _first(outside & ~now)
 
 

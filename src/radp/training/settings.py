@@ -106,8 +106,8 @@ class AvoidConfig:
     without: tuple[str, ...] = ()
     """Rules left out of the loss, by name."""
     gate: bool = False
-    """Count collision only where the plan comes within 0.3 m of somebody within 4 s, lane only where a corner leaves
-    the road within 4 s, and the others where one of these is so. Followers in the ego's lane never count.
+    """Count collision only where the plan comes within 0.3 m of somebody within 4 s, lane only where a corner is
+    0.3 m off the road within 4 s, and the others where one of these is so. Followers in the ego's lane never count.
     """
     contexts: Literal["executed", "constant", "both"] = "executed"
     """How the others move in the eyes of the rules: as in the samples, straight on, or the mean of both judgements."""

@@ -66,8 +66,8 @@ class AnchoredTask(AlignTask):
     ) -> None:
         self.reference = deepcopy(base).eval().requires_grad_(False)  # before adapters are put into `base`
         super().__init__(config, base, samples, validation, scenarios, focus)
-        focus = self.focus if config.avoid.way == "ranked" else self.focus[:0]
-        self.own = OwnPlans(self.reference, self.terms, config, focus)
+        ranked = focus if config.avoid.way == "ranked" else ()
+        self.own = OwnPlans(self.reference, self.terms, config, ranked)
 
     def batch(self, step: int, rank: int, processes: int) -> StateBatch:  # type: ignore[override]
         rows = self.rows(step, rank, processes)

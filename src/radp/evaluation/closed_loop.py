@@ -34,6 +34,7 @@ from radp.runs.json_text import json_text
 from radp.runs.parallel import Allowance, parallel_map
 from radp.runs.progress import Progress
 from radp.runs.settings import checked, narrowed
+from radp.scenario import Scenario
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split
@@ -139,15 +140,33 @@ class Run:
             job = checked(Simulation, known)
         return cls(folder, job)
 
+    def missing(self) -> list[str]:
+        """Tokens of scenarios that were never driven, or whose drives are gone.
+
+        What failed and is in the ledger is not missing: it counts as failed, with its reason.
+        """
+        lost = self.folder.ledger.failures()
+        return [token for token in self.split.tokens() if token not in self.store and token not in lost]
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence if drives are missing; empty otherwise."""
+        missing = self.missing()
+        count = f"{len(missing)} of {len(self.split)} drives are missing"
+        again = f"radp {COMMAND} with the same options drives them"
+        return f"{self.folder.path}: {count} (the first: {missing[0]!r}); {again}" if missing else ""
+
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
         lost = self.folder.ledger.failures()
         for scenario in self.split:
-            if scenario.token in self.store:
-                yield self.store.read(scenario)
-            else:
-                reason = lost.get(scenario.token, "not driven yet")
-                yield undriven(scenario, self.job.planner, self.job, reason)
+            yield self.drive(scenario, lost.get(scenario.token, "not driven yet"))
+
+    def drive(self, scenario: Scenario, reason: str) -> Rollout:
+        """The drive of one scenario, or one that failed for a reason if it is not there; StoreError if damaged."""
+        if scenario.token in self.store:
+            return self.store.read(scenario)
+        return undriven(scenario, self.job.planner, self.job, reason)
 
 
 def run_simulation(

@@ -48,7 +48,8 @@ class EvaluateAlignment:
         if not self.json:
             print(protocol(), "\n")
         begin = time.perf_counter()
-        for name, tables, data in run_tables([open_whole_run(folder, self.allow_missing) for folder in self.runs], self.seed):
+        runs = [open_whole_run(folder, self.allow_missing) for folder in self.runs]
+        for name, tables, data in run_tables(runs, self.seed):
             text = "\n\n".join(table.markdown() for table in tables)
             print(json_text(data) if self.json else f"{text}\n\n{time.perf_counter() - begin:.1f} s\n")
             if self.out is not None:

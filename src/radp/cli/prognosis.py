@@ -45,7 +45,8 @@ class EvaluatePrognosis:
         if not self.runs:
             raise BadInput("name at least one folder of radp simulate --attribution teacher")
         tables, data = [], []
-        for found, where in runs_prognosis([open_whole_run(run, self.allow_missing) for run in self.runs], self.committed, self.seed):
+        runs = [open_whole_run(run, self.allow_missing) for run in self.runs]
+        for found, where in runs_prognosis(runs, self.committed, self.seed):
             tables += prognosis_tables(found, where)
             data.append(prognosis_json(found))
         text = "\n\n".join(table.markdown() for table in tables)

@@ -96,14 +96,17 @@ def _published(paths: tuple[Path, ...], errors: list[str]) -> list[dict[str, Any
             continue
         cards += results.cards
         for row in () if results.cards else results.totals:
-            words = [str(row[name]) for name in ("model", "simulation", "validation", "scenario_type") if row.get(name)]
-            print(f"{row['planner_name']}  {' '.join(words)}  n {row['num_scenarios']:.0f}  score {row['score']:.4f}")
+            print(_mean_text(row))
     return cards
 
 
-def _rollouts(
-    paths: tuple[Path, ...], maps: Path | None, errors: list[str], missing: list[str]
-) -> Iterator[Rollout]:
+def _mean_text(row: dict[str, Any]) -> str:
+    words = [row["planner_name"], *(row.get(name) for name in ("model", "simulation", "validation", "scenario_type"))]
+    name = one_line("  ".join(str(word) for word in words if word))
+    return f"{name}  n {row['num_scenarios']:.0f}  score {row['score']:.4f}"
+
+
+def _rollouts(paths: tuple[Path, ...], maps: Path | None, errors: list[str], missing: list[str]) -> Iterator[Rollout]:
     """The drives at all paths; what cannot be read is reported on stderr and kept in `errors`."""
     for path in paths:
         before, count = len(errors), 0

@@ -95,7 +95,9 @@ def test_what_the_log_did_not_say_has_no_value(unknown: str, known: set[str]) ->
     assert np.isnan(score.score) == (unknown == "map")
 
 
-def test_a_failed_drive_has_no_times_to_collision() -> None:
+def test_a_failed_drive_has_no_series() -> None:
     rollout = made_rollout(0)
-    assert evaluate(rollout).ttc.shape == (len(rollout.ego),)
-    assert evaluate(replace(rollout, failure="lost")).ttc.shape == (0,)
+    driven, failed = evaluate(rollout), evaluate(replace(rollout, failure="lost"))
+    assert driven.ttc.shape == driven.in_one_or_connected_lanes.shape == (len(rollout.ego),)
+    assert failed.ttc.shape == failed.in_one_or_connected_lanes.shape == (0,)
+    assert failed.in_one_or_connected_lanes.dtype == bool and failed.collisions == ()

@@ -102,7 +102,7 @@ def test_our_folders_give_the_same_weights_back(kind, tmp_path):
         ({"hidden": 10**9}, "hidden is 1000000000, expected at most"),
         ({"hidden": -8}, "hidden is -8"),
         ({"hidden": "wide"}, "hidden is 'wide', expected int"),
-        ({"hidden": 4000}, "which are not the sizes named here"),
+        ({"hidden": 4000}, "is not of the sizes named here"),
         ({"wings": 2}, "wings"),
     ],
 )

@@ -25,6 +25,7 @@ from radp.version import __version__
 SUFFIXES = (".ckpt", ".pth", ".pt")
 PREFIX = "model."
 MOST_SIZE = 10_000  # of a width, a depth or a table in settings; the published ones have 5000
+MOST_IN_TABLES = 10_000_000  # numbers of a network that follow from its settings and are not stored
 LEAST_ALIKE = 0.3  # share of common keys below which a checkpoint is none of ours
 
 
@@ -131,9 +132,10 @@ def load_folder(folder: Path) -> nn.Module:
         settings = _bounded(checked(kind.config, config["model"]))
         with torch.device("meta"):  # takes no memory: the weights say how much may be made
             shapes = {name: value.shape for name, value in kind.network(settings).state_dict().items()}
-        for name, value in state.items():
-            if shapes.get(name) != value.shape:
-                raise ValueError(f"{name} has shape {tuple(value.shape)}, which are not the sizes named here")
+        wrong = next((name for name, value in state.items() if shapes.get(name) != value.shape), None)
+        room = 2 * sum(value.numel() for value in state.values()) + MOST_IN_TABLES
+        if wrong is not None or sum(shape.numel() for shape in shapes.values()) > room:
+            raise ValueError(f"{WEIGHTS} is not of the sizes named here ({wrong or 'too few weights'})")
         model = kind.network(settings)
     wanted = own_weights(model)
     check_state(state, wanted, str(folder / WEIGHTS))

@@ -388,7 +388,7 @@ def cards_of_nothing(p: Place) -> list[str]:
 
 def log_of_another_training(p: Place) -> list[str]:
     run = p.json("run/log.jsonl", {"part": "train", "step": 1}).parent
-    return ["train", "curves", str(run), "--out", str(p.path / "curves.png")]
+    return ["train", "curves", "--runs", str(run), "--out", str(p.path / "curves.png")]
 
 
 def npz(p: Place, content: bytes) -> list[str]:

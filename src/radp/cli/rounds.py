@@ -52,6 +52,9 @@ class TrainRounds:
 
         if not 0.0 < self.share < 1.0:
             raise BadInput(f"share is {self.share}, expected more than 0 and less than 1")
+        for path in self.data:
+            if not path.is_dir():
+                raise BadInput(f"{path} is no folder of samples")
         torch.set_num_threads(self.threads)
 
         def train(model_name: str, taken_over: Sequence[Path], folder: Path) -> Path:

@@ -25,6 +25,7 @@ from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.planners import values_of
 from radp.evaluation.settings import Rounds, Simulation
 from radp.metrics.card import read_cards
+from radp.planners import load_planner
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 from radp.runs.settings import checked
@@ -60,6 +61,9 @@ def run_rounds(
     """
     if settings.rounds < 1:
         raise BadInput(f"rounds is {settings.rounds}, expected at least 1")
+    for scenarios in (settings.scenarios, settings.dev):  # hours of driving come before the last of them is needed
+        open_split(scenarios)
+    load_planner(settings.expert)
     out = Path(out)
     model, samples, done = settings.start, [], []
     before = _on_dev(model, settings, out / "start" / "dev", workers, plan_timeout)

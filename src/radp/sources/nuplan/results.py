@@ -26,6 +26,8 @@ MOST_ROWS = 1_000_000
 ROWS_AT_ONCE = 1000
 ROUNDING = 1e-6
 NUMBERS = (*METRICS, "score", "num_scenarios", "metric_score")  # the texts of a .csv that are numbers; tokens are not
+COLUMNS = (*NUMBERS, "scenario", "scenario_name", "scenario_type", "planner_name", "metric_statistics_name", "model",
+           "simulation", "validation")  # fmt: skip
 AGENTS = (("nonreactive", "nonreactive"), ("reactive", "reactive"))
 
 
@@ -64,27 +66,48 @@ def read_rows(path: Path) -> list[Row]:
             with path.open(newline="") as file:
                 raw: Iterable[Row] = list(csv.DictReader(file))
         else:
-            file = require("pyarrow.parquet", "nuplan").ParquetFile(path)
-            if file.metadata.num_rows > MOST_ROWS:
-                raise ValueError(f"more than {MOST_ROWS} rows")
-            raw = _rows_of(file)
+            raw = _rows_of(path)
     except (OSError, ValueError, csv.Error, NotImplementedError, KeyError, TypeError, MemoryError) as error:
         raise BadInput(f"{path}: not a readable table ({' '.join(str(error).split())[:200]})") from None
     with reading(path.name, "a number"):
         return [{name: _plain(name, value) for name, value in row.items() if name is not None} for row in raw]
 
 
-def _rows_of(file: Any) -> list[Row]:
-    """Rows of a parquet file, read some at a time: a page of bytes can stand for many gigabytes of text."""
+def _rows_of(path: Path) -> list[Row]:
+    """The columns that we look at, some rows at a time. Texts stay in their dictionary until it is known how much they
+    would fill: a page that names one long text a million times is small."""
+    parquet = require("pyarrow.parquet", "nuplan")
+    schema = parquet.read_schema(path)
+    names = [name for name in COLUMNS if name in schema.names]
+    if nested := [name for name in names if schema.field(name).type.num_fields]:
+        raise ValueError(f"{nested[0]} holds more than one value in a row")
+    texts = [name for name in names if schema.field(name).type in _text_types()]
+    file = parquet.ParquetFile(path, read_dictionary=texts)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    if file.metadata.num_rows > MOST_ROWS:
+        raise ValueError(f"more than {MOST_ROWS} rows")
+    if sum(group.total_byte_size for group in groups) > MOST_BYTES:
+        raise ValueError(f"it holds more than {MOST_BYTES // MIB} MB")
     rows: list[Row] = []
     total = 0
-    for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+    for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
         batch.validate(full=True)
-        total += batch.nbytes
+        total += sum(_filled(column) for column in batch.columns)
         if total > MOST_BYTES:
             raise ValueError(f"it holds more than {MOST_BYTES // MIB} MB")
         rows += batch.to_pylist()
     return rows
+
+
+def _text_types() -> tuple[Any, ...]:
+    arrow = require("pyarrow", "nuplan")
+    return arrow.string(), arrow.large_string(), arrow.binary(), arrow.large_binary()
+
+
+def _filled(column: Any) -> int:
+    """Bytes that the values of a column would fill, at most."""
+    values = getattr(column, "dictionary", None)
+    return column.nbytes if values is None else len(column) * max((len(v) for v in values.to_pylist() if v), default=0)
 
 
 def _plain(name: str, value: Any) -> Any:

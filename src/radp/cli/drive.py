@@ -27,11 +27,14 @@ class DataDrive:
     """Folder of the new store; the same command goes on where it was stopped."""
     workers: int = 2
     """Processes."""
+    plan_timeout: float | None = None
+    """Seconds within which a planner must answer, else that drive fails and the others go on; the first call may
+    compile for a minute."""
     choice: Demonstrations
 
     def __call__(self) -> int:
         from radp.sources.driven import demonstrate
 
-        card = demonstrate(self.choice, self.out, self.workers)
+        card = demonstrate(self.choice, self.out, self.workers, self.plan_timeout)
         print(f"{self.out}: {card['scenarios']} driven logs kept, {len(card['failed'])} refused")
         return 0

@@ -52,7 +52,7 @@ from radp.cli.states import EvaluateStates
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
-from radp.runs.errors import BadInput, sentence
+from radp.runs.errors import BadInput, one_line, sentence
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -138,8 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _complain(error: Exception) -> int:
     """One sentence on stderr. Values and files are the user's to mend (2), anything else is ours (1)."""
-    if isinstance(error, ValueError | OSError):
-        print(f"radp: {sentence(error)}", file=sys.stderr)
+    looped = isinstance(error, RuntimeError) and str(error).startswith("Symlink loop")  # so says pathlib, before 3.13
+    if looped or isinstance(error, ValueError | OSError):
+        print(f"radp: {one_line(error) if looped else sentence(error)}", file=sys.stderr)
         return 2
     print(f"radp: a fault of radp: {sentence(error)}; RADP_TRACEBACK=1 shows where it came from", file=sys.stderr)
     return 1

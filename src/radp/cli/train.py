@@ -38,7 +38,7 @@ def _switched(model: ModelConfig, switches: Sequence[str]) -> ModelConfig:
             raise BadInput(f"{switch!r} is no NAME=VALUE")
         try:
             value = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             value = text
         usual = changed.get(name, value)
         if any(isinstance(value, kind) != isinstance(usual, kind) for kind in (str, bool)):

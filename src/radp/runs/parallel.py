@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for_sentinels
 from typing import Any, Generic, TypeVar
 
-from radp.runs.errors import EndOfRun
+from radp.runs.errors import BadInput, EndOfRun
 from radp.runs.ledger import Ledger
 from radp.runs.progress import Progress
 
@@ -35,6 +35,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+LONGEST_DEADLINE = 1e6  # s
 DIED = "the worker process died (killed, out of memory, or crashed)"
 
 
@@ -323,6 +324,12 @@ def deadline(seconds: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def check_deadline(seconds: float | None) -> None:
+    """BadInput if `deadline` could not keep it."""
+    if seconds is not None and not (0 < seconds < LONGEST_DEADLINE and hasattr(signal, "setitimer")):
+        raise BadInput(f"a plan timeout of {seconds} s cannot be kept here")
 
 
 def half_of_memory(workers: int = 1) -> int:

@@ -42,6 +42,7 @@ from radp.cli.keep_hardest import DataKeepHardest
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
+from radp.cli.package import TrainPackage
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
@@ -49,11 +50,12 @@ from radp.cli.runs import RunsForget, RunsShow
 from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
+from radp.cli.states import EvaluateStates
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
 from radp.runs.engine import use_engine
-from radp.runs.errors import BadInput, sentence
+from radp.runs.errors import BadInput, one_line, sentence
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -79,6 +81,7 @@ VERBS: Verbs = {
         "rounds": TrainRounds,
         "align": TrainAlign,
         "focus": TrainFocus,
+        "package": TrainPackage,
         "head": TrainHead,
         "curves": TrainCurves,
     },
@@ -89,6 +92,7 @@ VERBS: Verbs = {
     "explain": Explain,
     "evaluate": {
         "planners": EvaluatePlanners,
+        "states": EvaluateStates,
         "fidelity": EvaluateFidelity,
         "alignment": EvaluateAlignment,
         "intervention": EvaluateIntervention,
@@ -152,8 +156,9 @@ def _run(verb: Callable[[], int]) -> int:
 
 def _complain(error: Exception) -> int:
     """One sentence on stderr. Values and files are the user's to mend (2), anything else is ours (1)."""
-    if isinstance(error, ValueError | OSError):
-        print(f"radp: {sentence(error)}", file=sys.stderr)
+    looped = isinstance(error, RuntimeError) and str(error).startswith("Symlink loop")  # so says pathlib, before 3.13
+    if looped or isinstance(error, ValueError | OSError):
+        print(f"radp: {one_line(error) if looped else sentence(error)}", file=sys.stderr)
         return 2
     print(f"radp: a fault of radp: {sentence(error)}; RADP_TRACEBACK=1 shows where it came from", file=sys.stderr)
     return 1

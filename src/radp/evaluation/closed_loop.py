@@ -12,7 +12,6 @@ A drive whose planner failed is finished too: it holds the reason and scores 0.
 from __future__ import annotations
 
 import hashlib
-import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
@@ -23,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from radp.evaluation.settings import ATTRIBUTIONS, Simulation
-from radp.metrics.card import score_card
+from radp.metrics.card import CARDS, score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
-from radp.runs.allowance import Allowance
+from radp.runs.allowance import check_deadline
 from radp.runs.claim import claimed
 from radp.runs.engine import current_engine
 from radp.runs.errors import BadInput, EndOfRun, reading_file
@@ -37,10 +36,11 @@ from radp.runs.json_text import json_text
 from radp.runs.parallel import parallel_map, runs_here
 from radp.runs.progress import Progress
 from radp.runs.settings import checked, narrowed
+from radp.scenario import Scenario
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split
-from radp.sim.planner import Planner, TimedPlanner
+from radp.sim.planner import Planner, TimedPlanner, timed_allowance
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import drive_batch, undriven
@@ -50,10 +50,9 @@ if TYPE_CHECKING:
     from radp.attribution.calibration import Calibration
 
 COMMAND = "simulate"
-DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
+DRIVES, SUMMARY = "drives", "summary.json"
 SCORED_AT_ONCE = 64
 PIECES_OF_A_SHARD = 4  # a job of a cluster that is killed loses a quarter of its share at most
-LONGEST_TIMEOUT = 1e6  # s
 
 
 def split_of(job: Simulation) -> Split:
@@ -143,15 +142,33 @@ class Run:
             job = checked(Simulation, known)
         return cls(folder, job)
 
+    def missing(self) -> list[str]:
+        """Tokens of scenarios that were never driven, or whose drives are gone.
+
+        What failed and is in the ledger is not missing: it counts as failed, with its reason.
+        """
+        lost = self.folder.ledger.failures()
+        return [token for token in self.split.tokens() if token not in self.store and token not in lost]
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence if drives are missing; empty otherwise."""
+        missing = self.missing()
+        count = f"{len(missing)} of {len(self.split)} drives are missing"
+        again = f"radp {COMMAND} with the same options drives them"
+        return f"{self.folder.path}: {count} (the first: {missing[0]!r}); {again}" if missing else ""
+
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
         lost = self.folder.ledger.failures()
         for scenario in self.split:
-            if scenario.token in self.store:
-                yield self.store.read(scenario)
-            else:
-                reason = lost.get(scenario.token, "not driven yet")
-                yield undriven(scenario, self.job.planner, self.job, reason)
+            yield self.drive(scenario, lost.get(scenario.token, "not driven yet"))
+
+    def drive(self, scenario: Scenario, reason: str) -> Rollout:
+        """The drive of one scenario, or one that failed for a reason if it is not there; StoreError if damaged."""
+        if scenario.token in self.store:
+            return self.store.read(scenario)
+        return undriven(scenario, self.job.planner, self.job, reason)
 
 
 def run_simulation(
@@ -167,8 +184,7 @@ def run_simulation(
     for name, value in (("batch", batch), ("workers", workers), ("limit", limit)):
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
-    if plan_timeout is not None and not (0 < plan_timeout < LONGEST_TIMEOUT and hasattr(signal, "setitimer")):
-        raise BadInput(f"a plan timeout of {plan_timeout} s cannot be kept here")
+    check_deadline(plan_timeout)
     job = _settled(simulation)
     tokens = split_of(job).tokens()
     if not tokens:
@@ -232,8 +248,7 @@ def _drive_missing(
     run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int, plan_timeout: float | None
 ) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
-    stopped = f"the planner gave no answer within {plan_timeout} s, and was stopped"
-    allowance = None if plan_timeout is None else Allowance(stopped=stopped)
+    allowance = timed_allowance(plan_timeout)
     drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
     if runs_here(workers, allowance):
         drive = partial(_drive_here, driver, run.split, run.store, run.job)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from radp.attribution.cache import CACHE, FILES, PART
-from radp.evaluation.closed_loop import CARDS, COMMAND, Run
+from radp.evaluation.closed_loop import COMMAND, Run
+from radp.metrics.card import CARDS
 from radp.runs.claim import BOOKS, driver_of
 from radp.runs.errors import BadInput
 from radp.runs.folder import RUN, RunFolder

@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from radp.runs.errors import BadInput
+
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
+
+
+LONGEST_DEADLINE = 1e6  # s
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,12 @@ def deadline(seconds: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def check_deadline(seconds: float | None) -> None:
+    """BadInput if `deadline` could not keep it."""
+    if seconds is not None and not (0 < seconds < LONGEST_DEADLINE and hasattr(signal, "setitimer")):
+        raise BadInput(f"a plan timeout of {seconds} s cannot be kept here")
 
 
 def half_of_memory(workers: int = 1) -> int:

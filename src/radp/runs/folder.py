@@ -118,7 +118,7 @@ class RunFolder:
             return json.loads(place.read_bytes())
         except FileNotFoundError:
             raise RunError(f"{place} is missing") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{place} is not readable JSON ({error})") from None
 
 

@@ -125,12 +125,14 @@ def convert(
     workers: int = 1,
     finish: Finish = as_it_is,
     isolated: bool = True,
+    own: Allowance | None = None,
 ) -> dict[str, Any]:
     """Convert all items of a source into the store `out`; returns the card. The same command takes up a killed run.
 
     `finish` (an importable function or a partial of one) has the last word on each scenario: it may change, multiply or
     drop it. Logs are read in other processes, so that one which crashes, hangs or fills the memory costs only itself;
-    not `isolated`, which is for files of our own, and with one worker: in this one.
+    not `isolated`, which is for files of our own, and with one worker: in this one, unless such work has an allowance
+    of its `own`.
     """
     items = list(source.items(logs))[: logs.limit]
     if not items:
@@ -138,8 +140,9 @@ def convert(
     names = [item.name for item in items]
     if len(set(names)) < len(names):
         raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")
+    allowance = Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else own
     with claimed(out):
-        return _convert(source, logs, items, out, workers, finish, isolated)
+        return _convert(source, logs, items, out, workers, finish, allowance)
 
 
 def _convert(
@@ -149,7 +152,7 @@ def _convert(
     out: Path,
     workers: int,
     finish: Finish,
-    isolated: bool,
+    allowance: Allowance | None,
 ) -> dict[str, Any]:
     run = RunFolder.create(out, "data convert", logs, facts={"source": source.name})
     with ScenarioWriter(out, ROWS_PER_SHARD, ZSTD_LEVEL) as writer:
@@ -158,8 +161,7 @@ def _convert(
         shelf = Shelf[Converted](lambda turn, result: conversion.write(left[turn], result))
         parallel_map(
             partial(convert_item, source, finish), left, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
-            name=_name, ledger=run.ledger, label="logs", folder=out,
-            allowance=Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else None,
+            name=_name, ledger=run.ledger, label="logs", folder=out, allowance=allowance,
         )  # fmt: skip
     card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures(), conversion.empty())
     run.write_json("card.json", card)
@@ -206,11 +208,16 @@ class Conversion:
     def __init__(self, run: RunFolder, writer: ScenarioWriter) -> None:
         self.run, self.writer = run, writer
         self._journal = JsonLines(run.path / "items.jsonl", "item", "tokens")
-        self._tokens: dict[str, list[str]] = {row["item"]: row["tokens"] for row in self._journal.rows()}
+        self._tokens: dict[str, list[str]] = {row["item"]: row["tokens"] for row in self._rows()}
 
     def empty(self) -> dict[str, str]:
         """item -> why it gave no scenario, although nothing is wrong with it."""
-        return {row["item"]: str(row["empty"]) for row in self._journal.rows() if row.get("empty")}
+        return {row["item"]: str(row["empty"]) for row in self._rows() if row.get("empty")}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Those that we wrote: others may have written into the file."""
+        rows = (row for row in self._journal.rows() if isinstance(row["item"], str) and isinstance(row["tokens"], list))
+        return [row for row in rows if all(isinstance(token, str) for token in row["tokens"])]
 
     def is_done(self, item: Item) -> bool:
         tokens = self._tokens.get(item.name)

@@ -36,7 +36,7 @@ GAINED = 0.5  # of the metres that were lost: enough for a push to count
 
 
 @dataclass(frozen=True)
-class Trial:
+class OtherDrive:
     """A path (P, 3) from a sample on, and what it would be if it helps."""
 
     step: int
@@ -71,7 +71,9 @@ def find_remedies(rollout: Rollout, score: ScenarioScore, judged: Judged | None,
     return _chosen(rollout, event, trials, helps)
 
 
-def _trials(rollout: Rollout, score: ScenarioScore, judged: Judged | None, event: Event, until: int) -> Iterable[Trial]:
+def _trials(
+    rollout: Rollout, score: ScenarioScore, judged: Judged | None, event: Event, until: int
+) -> Iterable[OtherDrive]:
     if event.metric == "ego_is_comfortable":
         yield from _smoother(rollout, event, until)
     elif event.rule == "goal":
@@ -82,7 +84,7 @@ def _trials(rollout: Rollout, score: ScenarioScore, judged: Judged | None, event
             yield from _shifts(rollout, judged, event, SHIFTED, sideways=True)
 
 
-def _braking(rollout: Rollout, score: ScenarioScore, event: Event) -> Iterable[Trial]:
+def _braking(rollout: Rollout, score: ScenarioScore, event: Event) -> Iterable[OtherDrive]:
     """Full braking at every sample, and less of it earlier, along the way that was driven."""
     floor = 0.0
     if event.rule == "speed" and score.details is not None:
@@ -95,7 +97,7 @@ def _braking(rollout: Rollout, score: ScenarioScore, event: Event) -> Iterable[T
     for step, tried in amounts.items():
         for amount in tried:
             remedy = Remedy("brake", _seconds(rollout, step), amount)
-            yield Trial(step, braked(rollout.ego[step:, :3], rollout.ego[step, Ego.VX], amount, floor), remedy)
+            yield OtherDrive(step, braked(rollout.ego[step:, :3], rollout.ego[step, Ego.VX], amount, floor), remedy)
 
 
 def braked(way: np.ndarray, speed: float, amount: float, floor: float = 0.0) -> np.ndarray:
@@ -119,7 +121,7 @@ def on_way(way: np.ndarray, stations: np.ndarray) -> np.ndarray:
 
 def _shifts(
     rollout: Rollout, judged: Judged | None, event: Event, backs: Sequence[int], sideways: bool
-) -> Iterable[Trial]:
+) -> Iterable[OtherDrive]:
     """Plans pushed along the direction in which the rule's cost falls, by accelerations on knots a second apart."""
     steps = [event.frame - back for back in backs if judged is not None and 0 <= event.frame - back < len(judged.plans)]
     if judged is None or not steps:
@@ -140,7 +142,7 @@ def _shifts(
             ahead, left = cos * gap[0] + sin * gap[1], cos * gap[1] - sin * gap[0]
             kind = "hold" if amount == 0 else "push" if event.rule == "goal" else "shift"
             remedy = Remedy(kind, _seconds(rollout, step), amount, round(float(ahead), 3), round(float(left), 3))
-            yield Trial(step, _in_world(rollout.ego[step, :3], moved[i]), remedy)
+            yield OtherDrive(step, _in_world(rollout.ego[step, :3], moved[i]), remedy)
 
 
 def _in_world(pose: np.ndarray, plan: np.ndarray) -> np.ndarray:
@@ -153,7 +155,7 @@ def _in_world(pose: np.ndarray, plan: np.ndarray) -> np.ndarray:
     return np.concatenate((pose[None], poses))
 
 
-def _smoother(rollout: Rollout, event: Event, until: int) -> Iterable[Trial]:
+def _smoother(rollout: Rollout, event: Event, until: int) -> Iterable[OtherDrive]:
     """The way that was driven, with speeds smoothed over time."""
     step = max(0, event.frame - EARLIER[0])
     way, speed = rollout.ego[step:, :3], rollout.ego[step:, Ego.VX]
@@ -161,10 +163,10 @@ def _smoother(rollout: Rollout, event: Event, until: int) -> Iterable[Trial]:
         smooth = gaussian_filter1d(speed, width / DT, mode="nearest")
         smooth = speed[0] + (smooth - smooth[0])
         stations = np.concatenate(([0.0], np.cumsum(DT * np.maximum(smooth[:-1], 0.0))))
-        yield Trial(step, on_way(way, stations), Remedy("smooth", _seconds(rollout, step), width))
+        yield OtherDrive(step, on_way(way, stations), Remedy("smooth", _seconds(rollout, step), width))
 
 
-def _helps(rollout: Rollout, event: Event, trial: Trial, other: Rollout) -> Remedy | None:
+def _helps(rollout: Rollout, event: Event, trial: OtherDrive, other: Rollout) -> Remedy | None:
     """The remedy if the other drive avoids the incident, without a contact at fault and without leaving the road."""
     score, after = evaluate(other), slice(trial.step + 1, None)
     details = score.details
@@ -194,7 +196,7 @@ def _bounded(score: ScenarioScore) -> list[tuple[np.ndarray, float, float]]:
     return [(score.details.comfort.series[name], low, high) for name, (low, high) in BOUNDS.items()]
 
 
-def _gain(rollout: Rollout, event: Event, trial: Trial, other: Rollout) -> Remedy | None:
+def _gain(rollout: Rollout, event: Event, trial: OtherDrive, other: Rollout) -> Remedy | None:
     """A push that wins back at least half of what was lost in the seconds of the incident."""
     mine, theirs = progress_of(rollout), progress_of(other)
     gained = float(theirs.ego[-1] - mine.ego[len(other.ego) - 1])
@@ -203,7 +205,7 @@ def _gain(rollout: Rollout, event: Event, trial: Trial, other: Rollout) -> Remed
     return replace(trial.remedy, gained=round(gained, 2)) if gained > 0 and gained >= GAINED * lost else None
 
 
-def _chosen(rollout: Rollout, event: Event, trials: Sequence[Trial], helps: Sequence[Remedy | None]) -> Findings:
+def _chosen(rollout: Rollout, event: Event, trials: Sequence[OtherDrive], helps: Sequence[Remedy | None]) -> Findings:
     """Of each kind: the least that helps, earliest first among equals, and the latest moment at which any helps."""
     held = {trial.step for trial, remedy in zip(trials, helps) if remedy is not None and remedy.kind == "hold"}
     found = [

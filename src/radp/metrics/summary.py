@@ -42,7 +42,7 @@ def summary(scores: Iterable[ScenarioScore]) -> ScoreSummary:
 
     >>> split, planner = radp.open_split("sumo14-val")[:2], radp.load_planner("log_replay")
     >>> radp.summary(radp.score(radp.simulate(planner, split, agents="nonreactive")))
-    ScoreSummary(2 drives, score 99.47)
+    ScoreSummary(2 drives, score 99.33)
     """
     return ScoreSummary(summarise([score_card(score) for score in scores]))
 

@@ -35,7 +35,7 @@ def drive_on(rollout: Rollout, steps: np.ndarray, paths: Sequence[np.ndarray], u
         if len(rows):
             now = world.ego[rows, PAST + step, : Ego.HEADING + 1]
             since = elapsed[step] - elapsed[steps[rows]]
-            poses = np.stack([pose_on(paths[b], s + DT * np.arange(AHEAD + 1)) for b, s in zip(rows, since)])
+            poses = np.stack([pose_on(paths[int(b)], s + DT * np.arange(AHEAD + 1)) for b, s in zip(rows, since)])
             times = np.broadcast_to(DT * np.arange(AHEAD + 1), poses.shape[:2])
             reached = world.steer(rows, trajectories_from_plan(plan_from_poses(now, poses, times), len(rows)))
             for b, state in zip(rows, reached):

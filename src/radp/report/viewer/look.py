@@ -62,7 +62,7 @@ def view(
     grouped: dict[str, list[Rollout]] = {}
     for rollout in [rollouts] if isinstance(rollouts, Rollout) else rollouts:
         grouped.setdefault(rollout.scenario.token, []).append(rollout)
-    pages = []
+    pages: list[Path] = []
     for token, drives in grouped.items():
         for first in range(0, len(drives), 2):
             pages.append(folder / f"{len(pages) + 1:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '-', token)[:60]}.html")

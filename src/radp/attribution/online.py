@@ -23,6 +23,8 @@ from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
 from radp.zoo import MODELS, list_models
 
+LEVELS_OF = "radp-mini"  # whose usual levels count for planners that have none of their own
+
 
 @runtime_checkable
 class ScenePlanner(Protocol):
@@ -56,6 +58,11 @@ def calibration_of(planner: Planner | None, name: str, rules: str = "") -> Calib
     if own is not None and own.rule_set == rules:
         return own
     return Calibration.load(folder, rules) if (folder / calibration_file(rules)).is_file() else None
+
+
+def levels_of(name: str, rules: str) -> Calibration | None:
+    """Usual levels of a rule set for a planner: those beside it, or, for planners that have none, radp-mini's."""
+    return (calibration_of(None, name, rules) if name else None) or calibration_of(None, LEVELS_OF, rules)
 
 
 def _rule_set_beside(folder: Path) -> str:

@@ -90,9 +90,12 @@ def parallel_map(
     name: Callable[[Piece], str] = str,
     ledger: Ledger | None = None,
     label: str = "pieces",
+    size: Callable[[Piece], int] = lambda piece: 1,
     allowance: Allowance | None = None,
 ) -> Outcome[Result]:
     """Apply `function` to every piece. workers <= 1: here, in order; else in that many spawned processes.
+
+    `size`: how much of what the label counts a piece is.
 
     With an allowance every piece runs in another process, also if there is one worker, and within its bounds.
 
@@ -121,9 +124,10 @@ def parallel_map(
                 on_result(index, value)
             if ledger is not None and name(pieces[index]) in failed_before:
                 ledger.settle(name(pieces[index]))
-        progress.advance(failed=isinstance(value, _Raised))
+        count = size(pieces[index])
+        progress.advance(count, failed=count if isinstance(value, _Raised) else 0)
 
-    with Progress(label, len(pieces)) as progress:
+    with Progress(label, sum(size(piece) for piece in pieces)) as progress:
         here = workers <= 1 and allowance is None
         source = _in_process(function, pieces) if here else _in_pool(function, pieces, workers, allowance)
         with closing(source):

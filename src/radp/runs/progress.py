@@ -21,12 +21,14 @@ class Progress:
         """`done` pieces were finished earlier (a resumed run): counted, but not in the estimate."""
         self.label, self.total = label, total
         self.done, self.failed = done, 0
+        self.within = ""  # how far the piece under way is
         self._before = done
         self._begin = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
 
     def __enter__(self) -> Progress:
+        _shown.append(self)
         self._begin = time.monotonic()
         self._thread.start()
         return self
@@ -34,11 +36,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _shown.remove(self)
         self._stop.set()
         self._thread.join()
 
     def advance(self, count: int = 1, failed: int = 0) -> None:
         """`count` more pieces are over, `failed` of them failed."""
+        self.within = ""
         self.done += count
         self.failed += failed
 
@@ -55,7 +59,8 @@ class Progress:
         failed = f", {self.failed} failed" if self.failed else ""
         left = self.seconds_left()
         eta = "" if left is None else f", {clock(left)} left"
-        return f"{self.label}: {self.done}/{self.total} ({share}%){failed}{eta}"
+        within = f", {self.within}" if self.within else ""
+        return f"{self.label}: {self.done}/{self.total} ({share}%){failed}{within}{eta}"
 
     def _show(self) -> None:
         if self._stop.wait(SHOW_AFTER_S):
@@ -87,6 +92,15 @@ class Progress:
                 bar.update(task, completed=self.done, rest=self.line().removeprefix(f"{self.label}: "))
                 if over:
                     return
+
+
+_shown: list[Progress] = []  # in this process, the innermost last
+
+
+def tell(within: str) -> None:
+    """Say how far the piece under way is, if anybody looks: `step 40 of 150`."""
+    if _shown:
+        _shown[-1].within = within
 
 
 def clock(seconds: float) -> str:

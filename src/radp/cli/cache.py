@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from radp.runs.json_text import json_text
+
 
 @dataclass(frozen=True)
 class Calibrate:
@@ -38,6 +40,8 @@ class Calibrate:
     """Decides samples and noise."""
     threads: int = 2
     """Torch threads."""
+    json: bool = False
+    """Print the levels as one JSON object."""
 
     def __call__(self) -> int:
         import torch
@@ -52,13 +56,13 @@ class Calibrate:
         torch.set_num_threads(self.threads)
         model = load_planner_model(model_path(self.planner))
         samples = open_states(self.data, scene_config(model.config, rules=True), self.stride)
-        about = as_json({name: value for name, value in vars(self).items() if name not in ("out", "threads")})
+        about = as_json({name: value for name, value in vars(self).items() if name not in ("out", "threads", "json")})
         rows = chosen_rows(samples, self.batches * self.batch, [self.seed, 13])
         calibration = fit_calibration(model, samples, rows, self.batch, self.seed, about, self.rule_set)
         self.out.mkdir(parents=True, exist_ok=True)
         calibration.save(self.out)
-        for rule, kappa in zip(calibration.rules, calibration.kappa):
-            print(f"{rule:12s} {kappa:.4g}")
+        levels = dict(zip(calibration.rules, calibration.kappa))
+        print(json_text(levels) if self.json else "\n".join(f"{rule:12s} {k:.4g}" for rule, k in levels.items()))
         return 0
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from radp.runs.json_text import json_text
+
 
 @dataclass(frozen=True)
 class EvaluateIntervention:
@@ -35,6 +37,8 @@ class EvaluateIntervention:
     """At most this many scenarios for each rule."""
     workers: int = 1
     """Processes."""
+    json: bool = False
+    """Print the tables as JSON."""
 
     def __call__(self) -> int:
         from radp.evaluation.closed_loop import Run
@@ -44,8 +48,9 @@ class EvaluateIntervention:
         opened, ways = Run.open(self.run), WAYS[:1] if self.down_only else WAYS
         found = intervene(opened, self.out, self.rules, ways, self.swerve, self.limit, self.workers)
         where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.agents} agents"
-        text = "\n\n".join(table.markdown() for table in intervention_tables(found, where))
+        tables = intervention_tables(found, where)
+        text = "\n\n".join(table.markdown() for table in tables)
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "intervention.md").write_text(text + "\n")
-        print(text)
+        print(json_text([table.to_json() for table in tables]) if self.json else text)
         return 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Rounds
+from radp.runs.json_text import json_text
 from radp.training.settings import BaseConfig, LoopConfig
 
 
@@ -30,6 +31,8 @@ class TrainRounds:
     """Torch threads."""
     workers: int = 2
     """Processes for driving."""
+    json: bool = False
+    """Print the rounds as JSON."""
     rounds: Rounds
     loop: LoopConfig = field(
         default_factory=lambda: LoopConfig(steps=6_000, batch=16, lr=5e-4, warmup=300, schedule="constant", decay=1_500)
@@ -61,6 +64,9 @@ class TrainRounds:
             return train_base(config, run, mixture, start_from=model)
 
         done = run_rounds(self.rounds, train, self.out, self.workers)
+        if self.json:
+            print(json_text([asdict(one) for one in done]))
+            return 0
         for number, one in enumerate(done):
             verdict = "kept" if one.kept else "not kept"
             change = f"collision {100 * one.collision_before:.1f} -> {100 * one.collision_after:.1f}"

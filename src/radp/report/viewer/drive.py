@@ -50,11 +50,24 @@ def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
 
 
 def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
-    """JSON-ready. S samples, pressures in the order of `rules`.
+    """JSON-ready: what is drawn of a drive, and what it is worth."""
+    card = report.card
+    worth = {"score": card["score"], "card": card_rows(card), "harmless": harmless_rows(card)}
+    return drawn_data(report.rollout, report.explanation, report.events, grid, reach, rules) | worth
+
+
+def drawn_data(
+    rollout: Rollout,
+    why: Explanation | None,
+    events: np.ndarray,
+    grid: Grid,
+    reach: float,
+    rules: Sequence[str],
+) -> dict[str, Any]:
+    """JSON-ready. S samples, risk events (S,), pressures in the order of `rules`.
 
     Tracks that never come within `reach` metres of the ego are left out.
     """
-    rollout, card = report.rollout, report.card
     ego = rollout.ego
     tracks = near_tracks(rollout, reach)
     seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
@@ -63,9 +76,6 @@ def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[st
         "planner": rollout.planner,
         "agents": rollout.agent_mode,
         "failure": rollout.failure,
-        "score": card["score"],
-        "card": card_rows(card),
-        "harmless": harmless_rows(card),
         "samples": len(ego),
         "time": pack(seconds.astype(np.float32)),
         "ego": {
@@ -75,14 +85,13 @@ def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[st
             "motion": pack(whole_numbers(motion, SPEED_STEP)),
         },
         "tracks": _tracks(rollout, tracks, grid),
-        "events": pack(report.events),
+        "events": pack(events),
     }
     if rollout.plans is not None:
         data["plans"] = _plans(rollout, rollout.plans, grid)
     if rollout.predictions is not None:
         data["forecasts"] = _forecasts(rollout, rollout.predictions, tracks, grid)
-    if report.explanation is not None:
-        why = report.explanation
+    if why is not None:
         shares = np.round(255 * why.share[:, tracks]).clip(0, 255).astype(np.uint8)
         data["why"] = {"pressure": pack(why.columns(rules)), "share": pack(shares)}
     return data

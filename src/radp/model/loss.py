@@ -81,6 +81,7 @@ def diffusion_loss(
     (B * K, P, T, 4); what is not given is drawn, with K = config.noise_draws.
     """
     config = model.config
+    scene = scene.to(next(model.parameters()).device)
     observed = model.observe(scene)
     target = make_target(model, scene, observed)
     if time is None:

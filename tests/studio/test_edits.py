@@ -146,13 +146,24 @@ def test_remove_and_add() -> None:
         {"kind": "remove", "who": "lead", "at": 0},
         {"kind": "add", "who": "new", "at": 10, "type": "VEHICLE", "x": 70.0, "y": 0.2, "speed": 6.0},
         {"kind": "add", "who": "walker", "at": 10, "type": "PEDESTRIAN", "x": 40.0, "y": 5.0, "heading": -1.0},
+        {
+            "kind": "add",
+            "who": "jogger",
+            "at": 10,
+            "type": "PEDESTRIAN",
+            "x": 40.0,
+            "y": 5.0,
+            "heading": 0.0,
+            "speed": 3.0,
+        },
         {"kind": "move", "who": "new", "at": 10, "x": 72.0, "y": 0.2, "heading": 0.0},
     )
-    assert log.tracks.ids == ("parked", "cone", "new", "walker")
+    assert log.tracks.ids == ("parked", "cone", "new", "walker", "jogger")
     assert log.tracks.type[-1] == ObjectType.PEDESTRIAN
     assert log.tracks.valid[-2:].all()
     assert state(log, "new", 10) == pytest.approx([72.0, 0.2, 0.0, 6.0, 0.0], abs=1e-6)
     assert state(log, "new", 20)[0] == pytest.approx(78.0, abs=0.05)
+    assert state(log, "jogger", 20) == pytest.approx([43.0, 5.0, 0.0, 3.0, 0.0])
     assert state(log, "walker", 100)[:3] == pytest.approx([40.0, 5.0, -1.0])
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from radp.road.headings import heading_at
 from radp.runs.errors import BadInput, one_line
 from radp.runs.settings import checked
 from radp.scenario import PACIFICA, Box, Ego, LightState, ObjectType, Scenario, Tracks, TrafficLights
 from radp.scenario.as_ego import ego_from_track, track_from_ego
 from radp.scenario.scenario import FIRST_STATIC_TYPE
-from radp.studio.motion import at_speed, lane_heading, moved, new_motion, onward_path
+from radp.studio.motion import at_speed, moved, new_motion, onward_path, straight_path
 
 EGO = "ego"
 FARTHEST = 5000.0  # m from the middle of the page
@@ -91,7 +92,7 @@ class ChangeSpeed(Edit):
         if self.who == EGO:
             boxes = track_from_ego(scenario.ego, scenario.time_us)
             everywhere = np.ones(len(boxes), dtype=bool)
-            onward = onward_path(scenario.map, boxes[-1, : Box.VX])
+            onward = _onward(scenario, ObjectType.VEHICLE, boxes[-1, : Box.VX])
             states = at_speed(boxes, everywhere, seconds, frame, self.speed, onward)
             size = np.array([PACIFICA.length, PACIFICA.width, PACIFICA.height])
             return replace(scenario, ego=ego_from_track(states, size, scenario.time_us))
@@ -100,7 +101,7 @@ class ChangeSpeed(Edit):
         if tracks.type[track] >= FIRST_STATIC_TYPE:
             raise BadInput(f"{self.who!r} is a {_words(tracks.type[track])}, which cannot move")
         last = tracks.state[track, np.flatnonzero(tracks.valid[track])[-1], : Box.VX]
-        onward = onward_path(scenario.map, last)
+        onward = _onward(scenario, tracks.type[track], last)
         states = at_speed(tracks.state[track], tracks.valid[track], seconds, frame, self.speed, onward)
         return _with_states(scenario, track, states)
 
@@ -143,9 +144,8 @@ class Add(Edit):
         if kind >= FIRST_STATIC_TYPE and self.speed:
             raise BadInput(f"speed is {self.speed:g}, but a {_words(kind)} cannot move")
         x, y = self.x + origin[0], self.y + origin[1]
-        pose = np.array([x, y, lane_heading(scenario.map, x, y) if self.heading is None else self.heading])
-        on_lanes = kind in (ObjectType.VEHICLE, ObjectType.BICYCLE)
-        onward = onward_path(scenario.map, pose) if on_lanes else np.zeros((0, 3))
+        pose = np.array([x, y, heading_at(scenario.map, x, y) if self.heading is None else self.heading])
+        onward = _onward(scenario, kind, pose)
         states = new_motion(pose, self.speed, scenario.time_us * 1e-6, frame, onward)
         there = np.ones((1, len(states)), dtype=bool)
         more = Tracks(
@@ -229,6 +229,12 @@ def track_of(scenario: Scenario, who: str, frame: int | None) -> int:
     if frame is not None and not scenario.tracks.valid[track, frame]:
         raise BadInput(f"{one_line(who, 40)!r} is not there at that moment")
     return track
+
+
+def _onward(scenario: Scenario, kind: int, pose: np.ndarray) -> np.ndarray:
+    """(P, 3) where somebody of a kind goes from a pose (3,): who drives follows the lanes, who walks goes straight."""
+    on_lanes = kind in (ObjectType.VEHICLE, ObjectType.BICYCLE)
+    return onward_path(scenario.map, pose) if on_lanes else straight_path(pose)
 
 
 def _moved_ego(ego: np.ndarray, frame: int, pose: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from radp.road.arrays import road_arrays
+from radp.road.headings import courses
 from radp.road.lane_lines import lane_line, lane_lines, straight_on
 from radp.road.match import match_lanes
 from radp.scenario import Box, RoadMap
@@ -66,26 +67,16 @@ def onward_path(road_map: RoadMap, pose: np.ndarray) -> np.ndarray:
     found = match_lanes(road_arrays(road_map), pose[None])
     ahead = _lanes_ahead(road_map, int(found[0])) if len(found) else np.zeros((0, 2))
     if len(ahead) > 1:
-        course = _courses(ahead)
+        course = courses(ahead)
         nearest = int(np.argmin(np.hypot(*(ahead - pose[:2]).T)))
         left = np.stack((-np.sin(course), np.cos(course)), -1)
         beside = float((pose[:2] - ahead[nearest]) @ left[nearest])
         line = np.column_stack((ahead + beside * left, np.unwrap(course)))[nearest:]
         forward = (line[:, :2] - pose[:2]) @ (np.cos(pose[2]), np.sin(pose[2])) > 1.0
         if forward.any():
-            return _straight_on(line[int(np.argmax(forward)) :])
-    return _straight_on(pose[None])[1:]
-
-
-def lane_heading(road_map: RoadMap, x: float, y: float) -> float:
-    """Direction of the lane whose centre is nearest; 0 without lanes."""
-    lines = lane_lines(road_map)
-    if not len(lines.points):
-        return 0.0
-    nearest = int(np.argmin(np.hypot(*(lines.points[:, :2] - (x, y)).T)))
-    lane = int(np.searchsorted(lines.offsets, nearest, side="right")) - 1
-    line = lane_line(lines, lane)[:, :2]
-    return float(_courses(line)[nearest - lines.offsets[lane]])
+            line = line[int(np.argmax(forward)) :]
+            return np.concatenate((line, straight_path(line[-1])))
+    return straight_path(pose)
 
 
 def _lanes_ahead(road_map: RoadMap, lane: int) -> np.ndarray:
@@ -101,10 +92,10 @@ def _lanes_ahead(road_map: RoadMap, lane: int) -> np.ndarray:
     return points[np.concatenate(([True], _steps(points) > NOISE))]
 
 
-def _straight_on(poses: np.ndarray) -> np.ndarray:
-    """Poses (P, 3) and one more, REACH metres ahead of the last."""
-    x, y, heading = poses[-1]
-    return np.concatenate((poses, [[x + REACH * np.cos(heading), y + REACH * np.sin(heading), heading]]))
+def straight_path(pose: np.ndarray) -> np.ndarray:
+    """(1, 3): the pose REACH metres straight ahead of `pose` (3,)."""
+    x, y, heading = pose
+    return np.array([[x + REACH * np.cos(heading), y + REACH * np.sin(heading), heading]])
 
 
 def _path(poses: np.ndarray, onward: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -124,16 +115,9 @@ def _states_at(way: np.ndarray, poses: np.ndarray, places: np.ndarray, speeds: n
     """States (K, 5) at stations `places` (K,) of a path; velocity points along it."""
     x, y, heading = (np.interp(places, way, column) for column in poses.T)
     piece = np.clip(np.searchsorted(way, places, side="right") - 1, 0, len(way) - 2)
-    course = _courses(poses[:, :2])[piece]
+    course = courses(poses[:, :2])[piece]
     return np.stack((x, y, heading, speeds * np.cos(course), speeds * np.sin(course)), -1)
 
 
 def _steps(points: np.ndarray) -> np.ndarray:
     return np.hypot(*np.diff(points, axis=0).T)
-
-
-def _courses(points: np.ndarray) -> np.ndarray:
-    """(P,) direction from each point to the next; the last as the one before it."""
-    dx, dy = np.diff(points, axis=0).T
-    course = np.arctan2(dy, dx)
-    return np.append(course, course[-1])

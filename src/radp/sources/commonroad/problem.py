@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from radp.road.arrays import road_arrays
+from radp.road.headings import courses, heading_at
 from radp.road.lane_lines import lane_line, lane_lines
 from radp.road.match import match_lanes
 from radp.scenario import DT, PACIFICA, Box, Ego, RoadMap, Scenario, Tracks
@@ -20,6 +21,7 @@ from radp.sources.convert import UNKNOWN, Refused
 KIND = "planning_problem"
 EXPERT = "expert"  # what the log does not know: metrics that need it have no value
 SHORTEST = 10  # frames of a drive
+TIMES = ("exact", "intervalStart", "intervalEnd")
 
 
 def problem_scenarios(root: Element, log: Recording, dt: float) -> Iterator[Scenario | Refused]:
@@ -65,8 +67,7 @@ def _scenario(problem: Element, log: Recording, token: str, dt: float) -> Scenar
 
 def _frames_per_unit(problem: Element, dt: float) -> float:
     """Before 2018b times are seconds, later they count steps of dt; seconds are told by their fractions."""
-    times = [float(e.text or "nan") for e in problem.iter() if e.tag in ("exact", "intervalStart", "intervalEnd")
-             and any(e in list(t) for t in problem.iter("time"))]  # fmt: skip
+    times = [float(e.text or "nan") for time in problem.iter("time") for e in time if e.tag in TIMES]
     in_seconds = any(abs(t - round(t)) > 1e-6 for t in times)
     return 1.0 / DT if in_seconds else dt / DT
 
@@ -88,13 +89,14 @@ def _goal(problem: Element, road: RoadMap) -> np.ndarray | None:
         centre = state.find("position/rectangle/center")
         centre = state.find("position/circle/center") if centre is None else centre
         if centre is not None:
-            heading = number(state, "orientation") if state.find("orientation") is not None else 0.0
-            return np.array([number(centre, "x"), number(centre, "y"), heading])
+            x, y = number(centre, "x"), number(centre, "y")
+            asked = state.find("orientation") is not None
+            return np.array([x, y, number(state, "orientation") if asked else heading_at(road, x, y)])
         for lanelet in state.findall("position/lanelet"):
             lane = road.lane_index.get(lanelet.attrib.get("ref", ""))
             if lane is not None:
-                (x0, y0), (x1, y1) = lane_line(lane_lines(road), lane)[-2:, :2]
-                return np.array([x1, y1, np.arctan2(y1 - y0, x1 - x0)])
+                line = lane_line(lane_lines(road), lane)[:, :2]
+                return np.array([*line[-1], courses(line)[-1]])
     return None
 
 
@@ -109,8 +111,7 @@ def _way(road: RoadMap, start: np.ndarray, goal: np.ndarray | None) -> np.ndarra
     for lane in _fewest_lanes(road, int(here[0]), int(there[0]))[1:]:
         points = lane_line(lines, lane)[:, :2]
         middle = len(points) // 2
-        dx, dy = points[middle] - points[middle - 1]
-        poses.append(np.array([*points[middle], np.arctan2(dy, dx)]))
+        poses.append(np.array([*points[middle], courses(points)[middle]]))
     return np.stack(poses)
 
 

@@ -130,10 +130,9 @@ def log_samples(folder: Path) -> None:
 
 
 def npz(folder: Path) -> None:
-    from radp.scene.npz import read_npz, read_npz_identity
+    from radp.scene.npz import read_npz
 
     read_npz(folder / "npz" / "map_token.npz")
-    read_npz_identity(folder / "npz" / "map_token.npz")
 
 
 def plan_file(suffix: str, folder: Path) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from radp.runs.errors import BadInput, reading_file
-from radp.runs.json_text import json_text
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS, TRAILING_SHAPES, Scene
 
 
@@ -39,12 +38,6 @@ def read_npz_batch(paths: Sequence[str | Path]) -> Scene:
     return Scene.cat([read_npz(path) for path in paths])
 
 
-def read_npz_identity(path: str | Path) -> tuple[str, str]:
-    """(map_name, token) as written in the file."""
-    with reading_file(path, "sample"), np.load(path, allow_pickle=False) as arrays:
-        return str(arrays["map_name"]), str(arrays["token"])
-
-
 def write_npz(folder: str | Path, scene: Scene, map_names: Sequence[str], tokens: Sequence[str]) -> list[str]:
     """Write each sample as its own file into the folder; returns the file names, in batch order."""
     if not len(scene) == len(map_names) == len(tokens):
@@ -67,10 +60,6 @@ def read_index(path: str | Path) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadInput(f"{path}: expected a JSON list of file names")
     return names
-
-
-def write_index(path: str | Path, names: Sequence[str]) -> None:
-    Path(path).write_text(json_text(list(names)) + "\n")
 
 
 class NpzFolder(torch.utils.data.Dataset[Scene]):

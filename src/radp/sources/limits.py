@@ -7,7 +7,7 @@ read: Waymo Open Motion, nuScenes, Argoverse 2, CommonRoad.
 
 from __future__ import annotations
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+MIB, GIB = 1 << 20, 1 << 30
 
 # files
 MOST_BYTES = 512 * MIB  # of one log after decompression; largest: 2.7 MB

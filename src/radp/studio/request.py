@@ -12,7 +12,7 @@ from radp.sim.settings import AGENT_MODES
 from radp.studio.edits import Edit, parse_edits
 
 MOST_WEIGHT, MOST_STRENGTH, MOST_SEED = 100.0, 10.0, 2**31
-MOST_PLANS = 32
+MOST_PLANS, MOST_NOISE = 32, 4.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class WhatIf:
     agents: str = "reactive"
     seed: int = 0
     fan: int = 0  # plans that are sampled beside the one
+    noise: float = 1.0  # of those plans, in parts of the planner's own
 
 
 def read_json(body: bytes) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def read_json(body: bytes) -> dict[str, Any]:
 
 def parse_what_if(data: dict[str, Any]) -> WhatIf:
     """BadInput names the field that is wrong."""
-    known = {"scenario", "planner", "step", "edits", "rules", "agents", "seed", "fan"}
+    known = {"scenario", "planner", "step", "edits", "rules", "agents", "seed", "fan", "noise"}
     if strange := sorted(set(data) - known):
         raise BadInput(f"unknown field {one_line(strange[0], 40)!r}")
     planner = data.get("planner", "")
@@ -80,6 +81,7 @@ def parse_what_if(data: dict[str, Any]) -> WhatIf:
         agents=agents,
         seed=_whole(data, "seed", MOST_SEED),
         fan=_whole(data, "fan", MOST_PLANS),
+        noise=_number(data.get("noise", 1.0), "noise", MOST_NOISE),
     )
 
 

@@ -89,7 +89,7 @@ class Studio:
     def fan(self, asked: WhatIf) -> dict[str, Any]:
         """Plans that chance might have given as well: lines in step with each other."""
         scenery, scenario = self.edited(asked)
-        plans = self.workshop.fan(asked.planner, asked.rules, scenario, asked.seed, asked.fan)
+        plans = self.workshop.fan(asked.planner, asked.rules, scenario, asked.seed, asked.fan, asked.noise)
         thin = plans[:, FAN_STEP - 1 :: FAN_STEP]
         return {"plans": len(thin), "points": thin.shape[1], "xy": pack(scenery.grid.positions(thin))}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from threading import RLock
 
 import numpy as np
@@ -70,9 +71,9 @@ class Workshop:
             raise BadInput("all rules are switched off; leave one")
         if rules.steers and isinstance(planner, DiffusionPlanner):
             guidance = rule_guidance(chosen, rules.strength, rules.weights)
-            explained.planner = DiffusionPlanner(
-                planner.model, planner.name, planner.steps, planner.temperature, guidance, planner.head
-            )
+            pulled = copy(planner)
+            pulled.guidance = guidance
+            explained.planner = pulled
         explained.rules = chosen
         return explained
 
@@ -90,11 +91,19 @@ class Workshop:
             raise BadInput(f"{name} cannot plan here: {moment.failure}")
         return moment
 
-    def fan(self, name: str, rules: RuleChoice, scenario: Scenario, seed: int, count: int) -> np.ndarray:
-        """(K, H, 2) points in the world of as many plans as chance gives; none of planners without chance."""
+    def fan(
+        self, name: str, rules: RuleChoice, scenario: Scenario, seed: int, count: int, noise: float = 1.0
+    ) -> np.ndarray:
+        """(K, H, 2) points in the world of as many plans as chance gives; none of planners without chance.
+
+        `noise`: of a diffusion planner, in parts of its own.
+        """
         planner = self.driver(name, rules).planner
         if not count or not is_random(planner) or not isinstance(planner, ScenePlanner):
             return np.zeros((0, 0, 2))
+        if isinstance(planner, DiffusionPlanner):
+            planner = copy(planner)
+            planner.temperature *= noise
         seeds = np.random.default_rng(seed).integers(0, 2**63, count).astype(np.uint64)
         with self.lock, torch.no_grad():
             scene = build_scenes(observe_logs([scenario]), planner.scenes)

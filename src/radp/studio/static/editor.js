@@ -67,13 +67,17 @@ class Editor {
     if (!this.fan) return;
     const { plans, points, xy } = this.fan;
     this.#inMetres((c, pixel) => {
-      c.strokeStyle = this.view.own;
-      c.globalAlpha = 0.35;
-      c.lineWidth = Math.max(0.12, 1.2 * pixel);
+      c.strokeStyle = c.fillStyle = this.view.color.ink;
+      c.globalAlpha = 0.5;
+      c.lineWidth = Math.max(0.1, 1.2 * pixel);
       for (let k = 0; k < plans; k++) {
         c.beginPath();
         for (let i = 0; i < points; i++) c.lineTo(xy[2 * (k * points + i)], xy[2 * (k * points + i) + 1]);
         c.stroke();
+        const last = 2 * ((k + 1) * points - 1);
+        c.beginPath();
+        c.arc(xy[last], xy[last + 1], Math.max(0.25, 2.5 * pixel), 0, 7);
+        c.fill();
       }
     });
   }

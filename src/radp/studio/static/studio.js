@@ -12,7 +12,7 @@ const studio = (() => {
 
   const question = (edits = editor.edits) => ({
     scenario: state.number, planner: find("planner").value, step: state.step, edits, rules: panel.choice(),
-    agents: find("agents").value, seed: whole("seed"), fan: whole("fan"),
+    agents: find("agents").value, seed: whole("seed"), fan: whole("fan"), noise: Math.max(0, Math.min(4, Number(find("noise").value) || 0)),
   });
   const whole = (id) => Math.max(0, Math.min(Number(find(id).max), Math.round(Number(find(id).value)) || 0));
 
@@ -196,7 +196,7 @@ const studio = (() => {
     find("scenario").addEventListener("change", () => open(Number(find("scenario").value)));
     find("planner").addEventListener("change", choosePlanner);
     find("scrub").addEventListener("input", () => seek(Number(find("scrub").value)));
-    for (const id of ["fan", "seed"]) find(id).addEventListener("change", () => changed({}));
+    for (const id of ["fan", "noise", "seed"]) find(id).addEventListener("change", () => changed({}));
     find("drive").addEventListener("click", driveOn);
     find("back").addEventListener("click", backToEditing);
     find("play").addEventListener("click", () => state.drive?.player.toggle());

@@ -102,9 +102,10 @@ def _goal(problem: Element, road: RoadMap) -> np.ndarray | None:
 
 def _way(road: RoadMap, start: np.ndarray, goal: np.ndarray | None) -> np.ndarray:
     """Poses (n, 3) from the start along the fewest lanes to the goal; the start alone where no lanes lead there."""
+    if goal is None:
+        return start[None]
     arrays = road_arrays(road)
-    here = match_lanes(arrays, start[None])
-    there = () if goal is None else match_lanes(arrays, goal[None])
+    here, there = match_lanes(arrays, start[None]), match_lanes(arrays, goal[None])
     if not len(here) or not len(there):
         return start[None]
     lines, poses = lane_lines(road), [start]

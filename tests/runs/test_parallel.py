@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from radp.runs.allowance import Allowance, deadline
 from radp.runs.errors import LostWrite
 from radp.runs.ledger import Ledger
-from radp.runs.parallel import DIED, Allowance, cpu_count, deadline, parallel_map
+from radp.runs.parallel import parallel_map
+from radp.runs.piece import DIED
+from radp.runs.worker import cpu_count
 
 
 def square(x: int) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import CachedStates, LevelFit
+from radp.runs.engine import Engine
 from radp.runs.json_text import json_text
 
 
@@ -58,6 +59,7 @@ class MakeCache(CachedStates):
     """Folder of the cache; the same command goes on where it was stopped."""
     workers: int = 2
     """Processes."""
+    where: Engine = field(default_factory=Engine)
 
     def __call__(self) -> int:
         from radp.evaluation.head_data import cache_states

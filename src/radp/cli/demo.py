@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.runs.errors import BadInput
 
 
@@ -29,6 +30,7 @@ class Demo:
     """How many scenarios to drive; other numbers than 6 are spread over the kinds."""
     workers: int = 2
     """Processes; 2 let two planners drive at the same time."""
+    where: Engine = field(default_factory=Engine)
     open: bool = False
     """Open the pages in a browser."""
     json: bool = False

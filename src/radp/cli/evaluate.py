@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Comparison, FidelityCheck
+from radp.runs.engine import Engine
 from radp.runs.json_text import json_text
 
 
@@ -27,6 +28,7 @@ class EvaluatePlanners(Comparison):
     """A planner of the list to which the others are compared, paired by scenario."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which a planner must answer, else that drive fails and the run goes on."""
     json: bool = False
@@ -63,6 +65,7 @@ class EvaluateFidelity(FidelityCheck):
     """Folder for the runs and the tables."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which the planner must answer, else that drive fails and the run goes on."""
     json: bool = False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import ReportScope
+from radp.runs.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +27,12 @@ class Reproduce(ReportScope):
     """Folder for drives, results, figures and the report."""
     workers: int = 0
     """Processes; as many as there are processors if not given."""
+    where: Engine = field(default_factory=Engine)
 
     def __call__(self) -> int:
         from radp.report.paper_report import reproduce_paper
         from radp.report.reproduction import chosen_setup
-        from radp.runs.parallel import cpu_count
+        from radp.runs.worker import cpu_count
 
         begin = time.perf_counter()
         setup = chosen_setup(self)

@@ -83,6 +83,22 @@ class FidelityCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateWatch:
+    """Planners on the same states of drives, with the same noise."""
+
+    planners: tuple[str, ...]
+    """Packaged models or planner folders of one size; the others are compared with the first, the base."""
+    states: int = 20_000
+    """How many states are searched for focus states, where no list is given."""
+    ordinary: int = 2_000
+    """How many of the states that are none are planned, at most."""
+    draws: int = 2
+    """Plans of each state."""
+    seed: int = 0
+    """Decides states and noise; the noise is another one than that of the search."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rounds:
     """What is driven in each round of learning, and what decides whether it is kept."""
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from radp.evaluation.closed_loop import CARDS, SCORED_AT_ONCE, Run
-from radp.evaluation.planners import Row, read_cards, values_of
-from radp.metrics.card import score_card
+from radp.evaluation.closed_loop import SCORED_AT_ONCE, Run
+from radp.evaluation.planners import Row, values_of
+from radp.metrics.card import CARDS, read_cards, score_card
 from radp.metrics.score import evaluate_many
 from radp.runs.errors import BadInput, one_line, reading_file
 from radp.runs.progress import Progress

@@ -60,7 +60,9 @@ def run_demo(out: Path | str, count: int, workers: int) -> DemoResult:
         for planner in planners
     ]  # fmt: skip
     pieces = [(one, out / "runs" / one.planner) for one in jobs]
-    outcome = parallel_map(_drive, pieces, workers=workers, name=lambda piece: piece[0].planner, label="planners")
+    outcome = parallel_map(
+        _drive, pieces, workers=workers, name=lambda piece: piece[0].planner, label="planners", folder=out
+    )
     if outcome.failures:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
     runs = [Run.open(folder) for _, folder in pieces]

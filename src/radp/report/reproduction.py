@@ -211,7 +211,9 @@ def all_drives(work: Reproduction) -> list[SplitRun]:
 def run_drives(work: Reproduction) -> None:
     """All drives, several at a time: each process loads planners and compiled kernels once."""
     drives = all_drives(work)
-    outcome = parallel_map(SplitRun.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven")
+    outcome = parallel_map(
+        SplitRun.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven", folder=work.folder.path
+    )
     work.missing += [f"{failure.piece}: {failure.reason}" for failure in outcome.failures]
     for i in outcome.results:
         drive = drives[i]

@@ -1,7 +1,8 @@
 """Named sets of rules: the same channels, judged by rule instances with constants of their own.
 
-`paper` is what the planner is trained with; the `v2` sets are for attribution. Channels keep their names in every set;
-levels and heads belong to one set.
+`paper` is what the planner is trained with; the `v2` sets are for attribution; `avoid` is for alignment on own states:
+collisions that begin within 4 s, the sooner the more, the four corners of the body, and nothing about the seam.
+Channels keep their names in every set; levels and heads belong to one set.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from radp.rules.collision import Collision
+from radp.rules.comfort import Comfort
+from radp.rules.kinematics import Kinematics
 from radp.rules.lane import BodyLane
 from radp.rules.rule import Rule, registered_rules
 from radp.runs.errors import BadInput, did_you_mean
 
-PAPER, V2 = "paper", "v2"
+PAPER, V2, AVOID = "paper", "v2", "avoid"
 
 # name -> the rules that stand in for the registered ones of the same name
 _SETS: dict[str, tuple[Rule, ...]] = {
@@ -21,6 +24,7 @@ _SETS: dict[str, tuple[Rule, ...]] = {
     V2: (Collision(from_now=4.0), BodyLane()),
     "v2-2s": (Collision(from_now=2.0), BodyLane()),
     "v2-discount": (Collision(discount=1.0), BodyLane()),
+    AVOID: (Collision(from_now=4.0, discount=4.0), BodyLane(), Kinematics(skipped=3), Comfort(skipped=3)),
 }
 
 

@@ -13,6 +13,7 @@ import torch
 
 from radp.runs.errors import BadInput, reading_file
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS, TRAILING_SHAPES, Scene
+from radp.storage.unpacking import read_npz_arrays
 
 
 def npz_name(map_name: str, token: str) -> str:
@@ -24,12 +25,12 @@ def read_npz(path: str | Path) -> Scene:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(ENOENT, "there is no such sample", str(path))
-    with reading_file(path, "sample of the Diffusion Planner layout"), np.load(path, allow_pickle=False) as arrays:
-        names = [name for name in TRAILING_SHAPES if name in arrays.files]
-        missing = [name for name in TRAILING_SHAPES if name not in names and name not in FUTURE_FIELDS]
+    with reading_file(path, "sample of the Diffusion Planner layout"):
+        arrays = read_npz_arrays(path, TRAILING_SHAPES)
+        missing = [name for name in TRAILING_SHAPES if name not in arrays and name not in FUTURE_FIELDS]
         if missing:
             raise ValueError(f"arrays missing: {', '.join(missing)}")
-        tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in names}
+        tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in TRAILING_SHAPES if name in arrays}
         return Scene(**tensors).validate()
 
 

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from radp.evaluation.closed_loop import run_simulation, summarise_run
-from radp.evaluation.planners import read_cards
 from radp.evaluation.settings import Simulation
+from radp.metrics.card import read_cards
 from radp.report.demo import CHOICE, base_of, best_planner, run_demo
 from radp.report.demo_choice import RULE, choose_demo
 from radp.runs.files import write_json_atomically

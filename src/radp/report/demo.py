@@ -11,8 +11,8 @@ from typing import Any
 
 from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, summarise_run
-from radp.evaluation.planners import read_cards
 from radp.evaluation.settings import Simulation
+from radp.metrics.card import read_cards
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.learned import PLANNER
 from radp.report.viewer import Site, write_site

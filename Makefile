@@ -6,7 +6,7 @@ EXTRAS := dev,train,nuplan,evaluate,slurm
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all test-engines fuzz audit lint mutants clean
+.PHONY: setup demo docs test test-all test-engines fuzz audit lint mutants clean
 
 setup: $(STAMP)
 
@@ -21,6 +21,12 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/radp demo --out demo
+
+# The documentation as a site that opens from the file system: site/index.html.
+docs: setup
+	$(PIP) -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html"
 
 test: setup
 	$(BIN)/python -m pytest -q -p tests.compile_first -n 2 --dist worksteal -m "not slow and not browser"
@@ -57,4 +63,4 @@ mutants: setup
 	$(BIN)/python scripts/mutants.py
 
 clean:
-	rm -rf .venv demo .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv demo site .pytest_cache .ruff_cache .mypy_cache

@@ -81,6 +81,8 @@ def test_it_guides_the_sampling(headway: Rule) -> None:
     push = RuleGuidance(given, (headway,), strength=1.0)(states, 0.05)
     assert push[0, 1].abs().max() == 0 and push[0, 0, 0].abs().max() == 0
     assert push[0, 0, 1:, 0].sum() < 0
+    twice = RuleGuidance(given, (headway,), strength=1.0, weights={"headway": 2 * headway.weight})(states, 0.05)
+    assert torch.allclose(twice, 2 * push)
     moved = states.clone()
     moved[:, 0] += 0.01 * push[:, 0] / push[:, 0].norm()
     context = RuleContext.from_scene(given, states[:, 1:, 1:])

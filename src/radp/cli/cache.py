@@ -7,6 +7,7 @@ from pathlib import Path
 
 from radp.evaluation.settings import CachedStates, LevelFit
 from radp.runs.engine import Engine
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,8 @@ class Calibrate(LevelFit):
     """Folder for the levels, usually the planner's own."""
     threads: int = 2
     """Torch threads."""
+    json: bool = False
+    """Print the levels as one JSON object."""
 
     def __call__(self) -> int:
         import torch
@@ -36,8 +39,8 @@ class Calibrate(LevelFit):
         calibration = fit_levels(self)
         self.out.mkdir(parents=True, exist_ok=True)
         calibration.save(self.out)
-        for rule, kappa in zip(calibration.rules, calibration.kappa):
-            print(f"{rule:12s} {kappa:.4g}")
+        levels = dict(zip(calibration.rules, calibration.kappa))
+        print(json_text(levels) if self.json else "\n".join(f"{rule:12s} {k:.4g}" for rule, k in levels.items()))
         return 0
 
 

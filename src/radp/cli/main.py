@@ -10,10 +10,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
 from functools import reduce
 from io import StringIO, TextIOWrapper
 from operator import or_
@@ -25,6 +26,7 @@ import tyro
 from radp.cli.alignment import EvaluateAlignment
 from radp.cli.bench import Bench
 from radp.cli.cache import Calibrate, MakeCache
+from radp.cli.completion import Completion
 from radp.cli.convert import DataConvert
 from radp.cli.curves import TrainCurves
 from radp.cli.data import DataInfo, DataList
@@ -39,6 +41,7 @@ from radp.cli.faithfulness import EvaluateFaithfulness
 from radp.cli.gallery import DataGallery
 from radp.cli.intervention import EvaluateIntervention
 from radp.cli.keep_hardest import DataKeepHardest
+from radp.cli.leaderboard import Leaderboard
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
@@ -51,11 +54,12 @@ from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
 from radp.cli.states import EvaluateStates
+from radp.cli.studio import OpenStudio
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
 from radp.runs.engine import use_engine
-from radp.runs.errors import BadInput, one_line, sentence
+from radp.runs.errors import BadInput, did_you_mean, one_line, sentence
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -99,12 +103,18 @@ VERBS: Verbs = {
         "prognosis": EvaluatePrognosis,
         "faithfulness": EvaluateFaithfulness,
     },
+    "leaderboard": Leaderboard,
     "reproduce": Reproduce,
     "runs": {"show": RunsShow, "forget": RunsForget},
     "view": ViewDrives,
+    "studio": OpenStudio,
     "bench": Bench,
+    "completion": Completion,
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
 }
+RESUMED = ("demo", "simulate", "evaluate", "reproduce", "cache")  # the same command goes on with what was interrupted
+RESUMED_PAIRS = [["data", "convert"], ["data", "drive"], ["data", "samples"], ["train", "base"], ["train", "align"],
+                 ["train", "rounds"], ["train", "planner"]]  # fmt: skip
 ABOUT = "Rule-aligned diffusion planning for autonomous driving. `radp VERB --help` explains a verb; `radp --version`."
 CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
 
@@ -123,13 +133,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"radp {__version__}")
             code = 0
         else:
-            verb = _parse(words)
+            verb = _parse([*words])
             check_numbers(verb)
             code = _run(verb)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        print("radp: interrupted", file=sys.stderr)
+        print(f"radp: interrupted{_how_to_go_on(words)}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone (radp ... | head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -138,6 +148,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("RADP_TRACEBACK"):
             raise
         return _complain(error)
+
+
+def _how_to_go_on(words: Sequence[str]) -> str:
+    """The command that takes up what was interrupted, for verbs that can; --fresh would throw away what is there."""
+    if words[0:1] not in [[verb] for verb in RESUMED] and list(words[:2]) not in RESUMED_PAIRS:
+        return ""
+    return f"; to go on: radp {shlex.join(word for word in words if word != '--fresh')}"
 
 
 def _run(verb: Callable[[], int]) -> int:
@@ -176,7 +193,8 @@ def _parse(words: list[str]) -> Callable[[], int]:
     if words and not words[0].startswith("-"):
         within = program[1:]
         known = ", ".join(" ".join((*within, name)) for name in found)
-        raise BadInput(f"unknown verb '{' '.join((*within, words[0]))}'; expected one of {known}")
+        near = did_you_mean(words[0], found)
+        raise BadInput(f"unknown verb '{' '.join((*within, words[0]))}'; expected one of {known}{near}")
     return _tyro(_union(found), " ".join(program), words or ["--help"])
 
 
@@ -204,6 +222,14 @@ def _tyro(verb: Any, program: str, words: list[str]) -> Callable[[], int]:
         if example := example_of(verb):
             print(example)
         raise
+
+
+def completion_script(shell: str) -> str:
+    """A script for a shell, made by tyro of all verbs and their options."""
+    script = StringIO()
+    with redirect_stdout(script), suppress(SystemExit):
+        tyro.cli(_union(VERBS), prog="radp", args=["--tyro-print-completion", shell], config=CONFIG)
+    return script.getvalue().rstrip()
 
 
 def summary_of(verb: Verb) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Rounds
 from radp.runs.engine import Engine
+from radp.runs.json_text import json_text
 from radp.training.settings import BaseConfig, LoopConfig
 
 
@@ -35,6 +36,8 @@ class TrainRounds:
     plan_timeout: float | None = None
     """Seconds within which a planner must answer, else that drive fails and the others go on; the first call may
     compile for a minute."""
+    json: bool = False
+    """Print the rounds as JSON."""
     rounds: Rounds
     loop: LoopConfig = field(
         default_factory=lambda: LoopConfig(steps=6_000, batch=16, lr=5e-4, warmup=300, schedule="constant", decay=1_500)
@@ -69,6 +72,9 @@ class TrainRounds:
             return train_base(config, run, mixture, start_from=model)
 
         done = run_rounds(self.rounds, train, self.out, self.workers, self.plan_timeout)
+        if self.json:
+            print(json_text([asdict(one) for one in done]))
+            return 0
         for number, one in enumerate(done):
             verdict = "kept" if one.kept else "not kept"
             change = f"collision {100 * one.collision_before:.1f} -> {100 * one.collision_after:.1f}"

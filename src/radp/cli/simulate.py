@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,14 +35,19 @@ class Simulate(Simulation):
     and the first may compile for a minute."""
     export_json: Path | None = None
     """Folder for the drives as neutral JSON."""
+    fresh: bool = False
+    """Drive everything again: what an earlier run left in OUT is deleted first."""
     json: bool = False
     """Print the summary as JSON."""
 
     def __call__(self) -> int:
         from radp.cli.data import say_missing
-        from radp.evaluation.closed_loop import export_drives, run_simulation, summarise_run
+        from radp.evaluation.closed_loop import export_drives, planner_traceback, run_simulation, summarise_run
         from radp.metrics.summary import summary_text
+        from radp.runs.folder import discard_run
 
+        if self.fresh:
+            discard_run(self.out, "simulate")
         run = run_simulation(self, self.out, self.batch, self.workers, self.plan_timeout)
         say_missing(run.split)
         summary = summarise_run(run)
@@ -53,5 +59,7 @@ class Simulate(Simulation):
             print(summary_text(summary))
             print(f"run: {self.out}")
         if summary["failed"] == summary["scenarios"]:
+            if self.plan_timeout is None:  # what never answers has no traceback
+                print(planner_traceback(run), file=sys.stderr, end="")
             raise BadInput(f"every drive failed; the first: {summary['failures'][0]['reason']}")
         return 0

@@ -12,6 +12,7 @@ A drive whose planner failed is finished too: it holds the reason and scores 0.
 from __future__ import annotations
 
 import hashlib
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
@@ -39,11 +40,11 @@ from radp.runs.settings import checked, narrowed
 from radp.scenario import Scenario
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
-from radp.scenario.splits import MADE, Split, open_split
+from radp.scenario.splits import MADE, Split, limited, open_split, with_tokens
 from radp.sim.planner import Planner, TimedPlanner, timed_allowance
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
-from radp.sim.simulate import drive_batch, undriven
+from radp.sim.simulate import drive_batch, planner_error, undriven
 from radp.zoo import list_splits
 
 if TYPE_CHECKING:
@@ -53,12 +54,15 @@ COMMAND = "simulate"
 DRIVES, SUMMARY = "drives", "summary.json"
 SCORED_AT_ONCE = 64
 PIECES_OF_A_SHARD = 4  # a job of a cluster that is killed loses a quarter of its share at most
+HOUSE = Path(__file__).resolve().parents[1]  # radp's own code
 
 
 def split_of(job: Simulation) -> Split:
     """The scenarios that are driven."""
     with reading_file(job.scenarios, "set of scenarios"):
-        return open_split(job.scenarios, job.allow_missing)[: job.limit]
+        split = open_split(job.scenarios, job.allow_missing)
+        split = with_tokens(split, job.token) if job.token else split
+        return split[: job.limit] if job.limit_over == "first" else limited(split, job.limit)
 
 
 def driver_of(job: Simulation) -> Planner:
@@ -137,7 +141,7 @@ class Run:
         with reading_file(folder.path / RUN.file, "description of a run"):
             if folder.config["command"] != COMMAND:
                 raise BadInput(f"{path} holds a run of radp {folder.config['command']}, expected one of radp {COMMAND}")
-            stored = {**folder.settings, "seed": folder.config["seed"]}
+            stored = {"limit_over": "first", **folder.settings, "seed": folder.config["seed"]}  # as older runs did
             known = {field.name: stored[field.name] for field in fields(Simulation) if field.name in stored}
             job = checked(Simulation, known)
         return cls(folder, job)
@@ -235,6 +239,16 @@ def summarise_run(run: Run) -> dict[str, Any]:
     return summary
 
 
+def planner_traceback(run: Run) -> str:
+    """Where the planner raises on the first scenario, in its own lines; empty if that is not why the drive failed."""
+    error = planner_error(driver_of(run.job), run.split[0], run.job)
+    if error is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(HOUSE)]
+    return "".join((*traceback.format_list(own or frames), *traceback.format_exception_only(error)))
+
+
 def export_drives(run: Run, folder: Path) -> None:
     """Every drive as neutral JSON, one compressed file per scenario, named as in drives/."""
     with Progress("export", len(run.split)) as progress:
@@ -264,7 +278,8 @@ def _drive_missing(
                 workers=workers,
                 name=lambda piece: tokens[piece[0]],
                 ledger=run.folder.ledger if alone else None,
-                label="scenarios tried alone" if alone else f"batches of {sizes[0]} scenarios",
+                label="scenarios tried alone" if alone else "scenarios",
+                size=len,
                 allowance=allowance,
                 folder=run.folder.path,
             )

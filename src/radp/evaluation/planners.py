@@ -17,6 +17,7 @@ from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
+from radp.scenario.splits import open_split
 from radp.sim.planner import is_random
 from radp.statistics.bootstrap import LEVEL, RESAMPLES, known_mean, mean_of, means_of, paired_difference
 from radp.statistics.estimate import LEGEND, Estimate, difference, interval
@@ -87,7 +88,10 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
     """
     if wanted.seeds < 1:
         raise BadInput(f"seeds is {wanted.seeds}, expected at least 1")
-    several = {planner for planner in wanted.planners if wanted.seeds > 1 and is_random(load_planner(planner))}
+    loaded = {planner: load_planner(planner) for planner in wanted.planners}  # all are known before any drives
+    for split in wanted.splits:
+        open_split(split)
+    several = {name for name, planner in loaded.items() if wanted.seeds > 1 and is_random(planner)}
     rows = []
     for split, agents, planner in product(wanted.splits, wanted.agents, wanted.planners):
         seeds = range(wanted.seed, wanted.seed + (wanted.seeds if planner in several else 1))

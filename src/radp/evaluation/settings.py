@@ -10,6 +10,7 @@ from tyro.conf import arg
 
 from radp.sim.settings import AGENT_MODES, Agents, DriveOptions
 
+LimitOver = Literal["kinds", "first"]
 AttributionMode = Literal["own", "teacher"]
 ATTRIBUTIONS: tuple[AttributionMode, ...] = get_args(AttributionMode)
 
@@ -23,7 +24,11 @@ class Assignment:
     scenarios: str
     """Name of a packaged split, or a path (store, neutral JSON file, folder of them)."""
     limit: int | None = None
-    """At most this many scenarios, from the first."""
+    """At most this many scenarios, spread over the kinds."""
+    limit_over: LimitOver = "kinds"
+    """What a limit takes: the first of each kind, then the second of each (kinds); or the first of all (first)."""
+    token: tuple[str, ...] = ()
+    """Only the scenarios with these tokens."""
     allow_missing: bool = False
     """Drive what can be read of a store that is incomplete."""
 
@@ -54,7 +59,7 @@ class Comparison:
     agents: tuple[Agents, ...] = AGENT_MODES
     """How the others move."""
     limit: int | None = None
-    """At most this many scenarios of each split."""
+    """At most this many scenarios of each split, spread over the kinds."""
     seed: int = 0
     """Of the planners' randomness; the first of several."""
     seeds: int = 1
@@ -72,7 +77,7 @@ class FidelityCheck:
     agents: Agents = "reactive"
     """How the others move."""
     limit: int | None = None
-    """At most this many scenarios of each split."""
+    """At most this many scenarios of each split, spread over the kinds."""
     seed: int = 0
     """Of the planner's randomness and of the resamples."""
 

@@ -14,7 +14,7 @@ from radp.rules.comfort import Comfort
 from radp.rules.kinematics import Kinematics
 from radp.rules.lane import BodyLane
 from radp.rules.rule import Rule, registered_rules
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, did_you_mean
 
 PAPER, V2, AVOID = "paper", "v2", "avoid"
 
@@ -43,7 +43,7 @@ def rule_sets() -> tuple[str, ...]:
 def rule_set(name: str = PAPER) -> tuple[Rule, ...]:
     """The rules of a set, in the order of registration, the paper's six channels first; BadInput if there is none."""
     if name not in _SETS:
-        raise BadInput(f"no rule set {name!r}; expected one of {', '.join(_SETS)}")
+        raise BadInput(f"no rule set {name!r}; expected one of {', '.join(_SETS)}{did_you_mean(name, _SETS)}")
     chosen = {rule.name: rule for rule in registered_rules()}
     chosen |= {rule.name: rule for rule in _SETS[name]}
     return tuple(chosen.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from functools import cache
@@ -120,6 +121,19 @@ class RunFolder:
             raise RunError(f"{place} is missing") from None
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{place} is not readable JSON ({error})") from None
+
+
+def discard_run(path: Path | str, command: str) -> None:
+    """Delete the folder of a run of this command, if there is one; RunError where it holds anything else."""
+    path = Path(path)
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not RUN.is_in(path) or RunFolder.open(path).config["command"] != command:
+        raise RunError(f"{path} holds no run of radp {command}, so it is not deleted; choose another folder")
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be deleted ({error.strerror or error})") from None
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any], settings: Any) -> str:

@@ -60,13 +60,15 @@ def parallel_map(
     name: Callable[[Piece], str] = str,
     ledger: Ledger | None = None,
     label: str = "pieces",
+    size: Callable[[Piece], int] = lambda piece: 1,
     allowance: Allowance | None = None,
     folder: Path | None = None,
 ) -> Outcome[Result]:
     """Apply `function` to every piece, where the current engine says (`radp.runs.engine`).
 
     Locally: workers <= 1: here, in order; else in that many spawned processes. With an allowance every piece runs in
-    another process, also if there is one worker, and within its bounds.
+    another process, also if there is one worker, and within its bounds. `size`: how much of what the label counts a
+    piece is.
 
     `on_result(position, result)` runs in this process as results arrive; what it raises ends the map, and so does an
     EndOfRun of a piece (a LostWrite: the next ones could not be written either). With workers, `function` must be
@@ -99,10 +101,12 @@ def parallel_map(
                 on_result(index, value)
             if ledger is not None and piece in failed_before:
                 ledger.settle(piece)
-        progress.advance(failed=isinstance(value, Raised))
+        count = size(pieces[index])
+        progress.advance(count, failed=count if isinstance(value, Raised) else 0)
 
     work = Work(function, pieces, name, workers, allowance, folder)
-    with nullcontext() if folder is None else claimed(folder), Progress(label, len(pieces)) as progress:
+    total = sum(size(piece) for piece in pieces)
+    with nullcontext() if folder is None else claimed(folder), Progress(label, total) as progress:
         journal = Journal(folder, label, len(pieces), engine.name, workers)
         with closing(_answers(work)) as source:
             for index, answer in source:

@@ -27,6 +27,7 @@ class Progress:
         """`done` pieces were finished earlier (a resumed run): counted, but not in the estimate."""
         self.label, self.total = label, total
         self.done, self.failed = done, 0
+        self.within = ""  # how far the piece under way is
         self._before = done
         self._begin = time.monotonic()
         self._stop = threading.Event()
@@ -49,6 +50,7 @@ class Progress:
 
     def advance(self, count: int = 1, failed: int = 0) -> None:
         """`count` more pieces are over, `failed` of them failed."""
+        self.within = ""
         self.done += count
         self.failed += failed
 
@@ -65,7 +67,8 @@ class Progress:
         failed = f", {self.failed} failed" if self.failed else ""
         left = self.seconds_left()
         eta = "" if left is None else f", {clock(left)} left"
-        return f"{self.label}: {self.done}/{self.total} ({share}%){failed}{eta}"
+        within = f", {self.within}" if self.within else ""
+        return f"{self.label}: {self.done}/{self.total} ({share}%){failed}{within}{eta}"
 
     def _show(self) -> None:
         if self._stop.wait(SHOW_AFTER_S):
@@ -80,8 +83,8 @@ class Progress:
         shown = None
         while True:
             over = self._stop.wait(LINE_EVERY_S)
-            if self.done != shown and not (over and shown is None):
-                shown = self.done
+            if (self.done, self.within) != shown and not (over and shown is None):
+                shown = self.done, self.within
                 print(self.line(), file=sys.stderr, flush=True)
             if over:
                 return
@@ -99,6 +102,12 @@ class Progress:
                 bar.update(task, completed=self.done, rest=self.line().removeprefix(f"{self.label}: "))
                 if over:
                     return
+
+
+def tell(within: str) -> None:
+    """Say how far the piece under way is, if anybody looks: `step 40 of 150`."""
+    if Progress._outermost is not None:
+        Progress._outermost.within = within
 
 
 def clock(seconds: float) -> str:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from radp.runs.allowance import Allowance, half_of_memory, renew
 from radp.runs.claim import claimed
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, did_you_mean
 from radp.runs.folder import RunFolder
 from radp.runs.ledger import JsonLines
 from radp.runs.parallel import parallel_map
@@ -104,7 +104,7 @@ def as_it_is(scenario: Scenario | Recording) -> tuple[Scenario]:
 def load_source(name: str) -> Source:
     """A source by name; BadInput lists the names."""
     if name not in SOURCES:
-        raise BadInput(f"unknown source {name!r}; expected one of {', '.join(SOURCES)}")
+        raise BadInput(f"unknown source {name!r}; expected one of {', '.join(SOURCES)}{did_you_mean(name, SOURCES)}")
     module, attribute = SOURCES[name].split(":")
     return getattr(import_module(module), attribute)
 

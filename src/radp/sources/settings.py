@@ -23,7 +23,8 @@ class LogChoice(Limited):
     data: Path | None = None
     """A log, or a folder that is searched for logs."""
     ego: str = "sdc"
-    """Who drives: sdc (the recording car), all (every vehicle with a full track), or the id of a track."""
+    """Who drives: sdc (the recording car), all (every vehicle with a full track), the id of a track, or problem
+    (CommonRoad: the start and goal of each planning problem, without an expert)."""
     db: Path | None = None
     """nuPlan: folder of the .db files."""
     maps: Path | None = None

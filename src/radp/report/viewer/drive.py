@@ -63,11 +63,33 @@ def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
 
 
 def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
-    """JSON-ready. S samples, pressures in the order of `rules`.
+    """JSON-ready: what is drawn of a drive, what it is worth, and what went wrong."""
+    card, tracks = report.card, near_tracks(report.rollout, reach)
+    data = drawn_data(report.rollout, report.explanation, report.events, grid, reach, rules)
+    data |= {
+        "score": card["score"],
+        "card": card_rows(card),
+        "harmless": harmless_rows(card),
+        "over": pack(_overspeed(report)),
+        "incidents": [_incident(report, incident, tracks, grid) for incident in report.incidents],
+    }
+    if report.judged is not None:
+        data["overlay"] = overlay_data(report.rollout, report.judged, list(rules), grid)
+    return data
+
+
+def drawn_data(
+    rollout: Rollout,
+    why: Explanation | None,
+    events: np.ndarray,
+    grid: Grid,
+    reach: float,
+    rules: Sequence[str],
+) -> dict[str, Any]:
+    """JSON-ready. S samples, risk events (S,), pressures in the order of `rules`.
 
     Tracks that never come within `reach` metres of the ego are left out.
     """
-    rollout, card = report.rollout, report.card
     ego = rollout.ego
     tracks = near_tracks(rollout, reach)
     seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
@@ -76,9 +98,6 @@ def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[st
         "planner": rollout.planner,
         "agents": rollout.agent_mode,
         "failure": rollout.failure,
-        "score": card["score"],
-        "card": card_rows(card),
-        "harmless": harmless_rows(card),
         "samples": len(ego),
         "time": pack(seconds.astype(np.float32)),
         "ego": {
@@ -88,22 +107,17 @@ def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[st
             "motion": pack(whole_numbers(motion, SPEED_STEP)),
         },
         "tracks": _tracks(rollout, tracks, grid),
-        "events": pack(report.events),
-        "over": pack(_overspeed(report)),
-        "incidents": [_incident(report, incident, tracks, grid) for incident in report.incidents],
+        "events": pack(events),
     }
     if rollout.plans is not None:
         data["plans"] = _plans(rollout, rollout.plans, grid)
     if rollout.predictions is not None:
         data["forecasts"] = _forecasts(rollout, rollout.predictions, tracks, grid)
-    if report.explanation is not None:
-        why = report.explanation
+    if why is not None:
         shares = np.round(255 * why.share[:, tracks]).clip(0, 255).astype(np.uint8)
         data["why"] = {"pressure": pack(why.columns(rules)), "share": pack(shares)}
         if (jumps := why.jumps(rules)) is not None:
             data["why"]["jump"] = pack(jumps)
-    if report.judged is not None:
-        data["overlay"] = overlay_data(rollout, report.judged, list(rules), grid)
     return data
 
 

@@ -31,6 +31,7 @@ from radp.version import __version__
 INDEX, LIST = "index.html", "pages.json"
 FORMAT = "radp-view"
 WORTH = 0.05  # of the score: incidents that cost less are not searched for what would have avoided them
+LEAST_COST = 0.005  # of the score: the start page does not lead to incidents that cost less
 STYLES, SCRIPTS = ("base.css", "index.css"), ("theme.js", "index.js")
 
 
@@ -49,11 +50,13 @@ def write_site(
     limit: int | None = None,
     tokens: Sequence[str] = (),
     verify: float | None = None,
+    at_incident: bool = False,
 ) -> Site:
     """Pages of one run, or of two in lock step, into `out`; pages that an earlier call wrote there are replaced.
 
     Scenarios are those of the first run, at most `limit`, and only `tokens` where some are given. What would have
-    avoided an incident is looked for where it cost at least `verify` (None: nowhere).
+    avoided an incident is looked for where it cost at least `verify` (None: nowhere). `at_incident`: the start page
+    leads to the first moment of a page that cost points.
     """
     out = Path(out)
     chosen = choose(runs, limit, tokens)
@@ -76,12 +79,21 @@ def write_site(
             page, road = scenario_page(reports, links, calibrated)
             write_atomically(out / names[i], page.encode())
             shown.append(rules_reported(drive.explanation for drive in reports))
-            rows.append({"page": names[i], **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)})
+            moment = _first_incident(reports) if at_incident else ""
+            rows.append(
+                {"page": names[i] + moment, **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)}
+            )
             progress.advance()
     rules = list(dict.fromkeys(rule for one in shown for rule in one))
     _align_pressures(rows, rules)
     write_atomically(out / INDEX, index_page(runs, rows, rules).encode())
     return Site(out / INDEX, {one.token: out / name for one, name in zip(chosen, names)}, rows)
+
+
+def _first_incident(reports: Sequence[DriveReport]) -> str:
+    """#t=SECONDS a second before the first moment of any drive that cost points; empty where none did."""
+    moments = [one.time for report in reports for one in report.incidents if one.cost > LEAST_COST]
+    return f"#t={max(0.0, min(moments) - 1.0):.1f}" if moments else ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from radp.evaluation.verdicts import HEADER, agreement, agreements, costs_and_verdicts
 from radp.planners import load_planner
+from radp.rules import rule_set
 from radp.scenario.splits import open_split
 from radp.scene.builder import RULE_SCENES, build_scenes
 from radp.sim.observation import Observation
@@ -46,8 +49,8 @@ class Judged:
     def plan(self, observation: Observation) -> Plan:
         plan = self.planner.plan(observation)
         if observation.step % 10 == 0:
-            scene = build_scenes(observation, RULE_SCENES)
-            self.pieces.append(costs_and_verdicts(plan.on_grid().to(torch.float32), scene))
+            scene = build_scenes(observation, replace(RULE_SCENES, rules=True, road=True))
+            self.pieces.append(costs_and_verdicts(plan.on_grid().to(torch.float32), scene, rule_set("road")))
         return plan
 
 
@@ -59,7 +62,7 @@ def test_on_real_drives_what_is_broken_costs_more(capsys):
     judged = [Judged(name) for name in ("idm", "constant_velocity")]
     for planner in judged:
         assert all(rollout.failure is None for rollout in simulate(planner, scenarios, batch=28))
-    rows = agreements(piece for planner in judged for piece in planner.pieces)
+    rows = agreements((piece for planner in judged for piece in planner.pieces), rule_set("road"))
     with capsys.disabled():
         print("\n" + "\n".join([HEADER, *(row.row() for row in rows)]))
     for row in rows:

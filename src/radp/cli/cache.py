@@ -27,7 +27,7 @@ class Calibrate:
     out: Path
     """Folder for the levels, usually the planner's own."""
     rule_set: str = "paper"
-    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount."""
+    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
     stride: int = 5
     """Samples (0.1 s) between two states of a drive."""
     batches: int = 100
@@ -47,11 +47,13 @@ class Calibrate:
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
+        from radp.rules import needs_road, rule_set
         from radp.runs.settings import as_json
 
         torch.set_num_threads(self.threads)
         model = load_planner_model(model_path(self.planner))
-        samples = open_states(self.data, scene_config(model.config, rules=True), self.stride)
+        scenes = scene_config(model.config, rules=True, road=needs_road(rule_set(self.rule_set)))
+        samples = open_states(self.data, scenes, self.stride)
         about = as_json({name: value for name, value in vars(self).items() if name not in ("out", "threads")})
         rows = chosen_rows(samples, self.batches * self.batch, [self.seed, 13])
         calibration = fit_calibration(model, samples, rows, self.batch, self.seed, about, self.rule_set)
@@ -81,7 +83,7 @@ class MakeCache:
     samples: int = 100_000
     """How many, drawn without repetition (at most as many as there are)."""
     rule_set: str = "paper"
-    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount."""
+    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
     stride: int = 5
     """Samples (0.1 s) between two states of a drive."""
     geometry: tuple[Literal["cheap", "full"], ...] = ("cheap",)
@@ -100,6 +102,7 @@ class MakeCache:
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
+        from radp.rules import needs_road, rule_set
         from radp.runs.errors import BadInput
 
         path = model_path(self.planner)
@@ -108,7 +111,8 @@ class MakeCache:
             scales = Calibration.load(self.calibration or path, self.rule_set)
         except ValueError as error:
             raise BadInput(f"{error}; run radp calibrate first") from None
-        source = open_states(self.data, scene_config(model.config, rules=True), self.stride)
+        scenes = scene_config(model.config, rules=True, road=needs_road(rule_set(self.rule_set)))
+        source = open_states(self.data, scenes, self.stride)
         rows = chosen_rows(source, self.samples, [self.seed, 11])
         made = write_cache(self.out, model, source, scales, rows, self.seed, self.workers, self.geometry)
         print(f"{self.out}: {len(made)} samples")

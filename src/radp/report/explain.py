@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute, on_rules_terms
 from radp.report.viewer.explain import scenes_of_drive
 from radp.report.viewer.words import kind_words, margin_words, object_words
-from radp.rules import Rule, registered_rules, rule_set
-from radp.rules.sets import V2
+from radp.rules import Rule, needs_road, rule_set
+from radp.rules.sets import ROAD, V2
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
 from radp.scene.builder import RULES_ALONE, build_scenes
@@ -76,8 +76,9 @@ def explain_plan(
     plan: Plan, scenario: Scenario, step: int = 0, calibration: Calibration | None = None, rules: str = ""
 ) -> tuple[Explained, Attribution]:
     """One plan of anybody's, made `step` samples after the scenario's start, in the world as the log has it."""
-    scene = build_scenes(observe_logs([scenario], step), RULES_ALONE)
-    reasons, why = _reasons(plan, scene, calibration, rule_set(rules or _set_of(calibration)))
+    judges = rule_set(rules or _set_of(calibration))
+    scene = build_scenes(observe_logs([scenario], step), replace(RULES_ALONE, road=needs_road(judges)))
+    reasons, why = _reasons(plan, scene, calibration, judges)
     frame = scenario.start + step
     seconds = float(scenario.time_us[frame] - scenario.time_us[scenario.start]) * 1e-6
     moment = _moment(reasons, 0, step, seconds, scenario.tracks)
@@ -91,8 +92,8 @@ def explain_rollout(
     scenario = rollout.scenario
     if rollout.plans is None:
         return Explained(scenario.token, scenario.kind, [], "the drive keeps no plans")
-    scene = scenes_of_drive(rollout, len(rollout.plans))
     chosen_rules = rule_set(rules or _set_of(calibration))
+    scene = scenes_of_drive(rollout, len(rollout.plans), needs_road(chosen_rules))
     reasons, _ = _reasons(Plan(torch.from_numpy(rollout.plans)), scene, calibration, chosen_rules)
     chosen = range(len(rollout.plans)) if worst is None else worst_moments(reasons, worst)
     seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
@@ -121,7 +122,7 @@ class _Listener(ExplainedPlanner):
         self.heard: dict[tuple[str, int], Reasons] = {}
 
     def plan(self, observation: Observation) -> Plan:
-        plan, scene = plan_and_scene(self.planner, observation)
+        plan, scene = plan_and_scene(self.planner, observation, needs_road(self.rules))
         reasons, _ = _reasons(plan, scene, self.calibration, self.rules)
         for row, briefing in enumerate(observation.briefings):
             self.heard[briefing.token, observation.step] = reasons.of(row)
@@ -167,7 +168,7 @@ def sentence(moment: dict[str, Any]) -> str:
     if top["rule"] == "collision" and moment["object"] is not None:
         named = object_words(moment["object"]).strip(" ()")
         words += f", because of {named} ({100 * moment['object']['share']:.0f} % of it)"
-    describes = {rule.name: rule.describes for rule in registered_rules()}.get(top["rule"], top["rule"])
+    describes = {rule.name: rule.describes for rule in rule_set(ROAD)}.get(top["rule"], top["rule"])
     words += f": {describes}{margin_words(top)}" if top["margin"] is not None else ""
     others = [f"{rule['rule']} ({_strength(rule)})" for rule in ordered[1:] if (rule["level"] or 0) >= 1]
     return words + (f". Also above usual: {', '.join(others)}." if others else ".")

@@ -1,7 +1,7 @@
 """Named sets of rules: the same channels, judged by rule instances with constants of their own.
 
-`paper` is what the planner is trained with; the `v2` sets are for attribution. Channels keep their names in every set;
-levels and heads belong to one set.
+`paper` is what the planner is trained with; the `v2` sets are for attribution; `road` has eight more rules. Channels
+keep their names in every set; levels and heads belong to one set.
 """
 
 from __future__ import annotations
@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from radp.rules.collision import Collision
+from radp.rules.drivable import Drivable
+from radp.rules.flow import Flow
+from radp.rules.headway import Headway
 from radp.rules.lane import BodyLane
+from radp.rules.oncoming import Oncoming
+from radp.rules.red_light import RedLight
+from radp.rules.right_of_way import RightOfWay
+from radp.rules.rss import Rss
 from radp.rules.rule import Rule, registered_rules
+from radp.rules.vulnerable import Vulnerable
 from radp.runs.errors import BadInput
 
-PAPER, V2 = "paper", "v2"
+PAPER, V2, ROAD = "paper", "v2", "road"
 
 # name -> the rules that stand in for the registered ones of the same name
 _SETS: dict[str, tuple[Rule, ...]] = {
@@ -21,6 +29,7 @@ _SETS: dict[str, tuple[Rule, ...]] = {
     V2: (Collision(from_now=4.0), BodyLane()),
     "v2-2s": (Collision(from_now=2.0), BodyLane()),
     "v2-discount": (Collision(discount=1.0), BodyLane()),
+    ROAD: (RedLight(), Rss(), Headway(), Vulnerable(), Drivable(), Oncoming(), RightOfWay(), Flow()),
 }
 
 
@@ -43,6 +52,11 @@ def rule_set(name: str = PAPER) -> tuple[Rule, ...]:
     chosen = {rule.name: rule for rule in registered_rules()}
     chosen |= {rule.name: rule for rule in _SETS[name]}
     return tuple(chosen.values())
+
+
+def needs_road(rules: Sequence[Rule]) -> bool:
+    """Whether scenes for these rules must be built with `SceneConfig.road`."""
+    return any(rule.asks_road for rule in rules)
 
 
 def rules_named(names: Sequence[str], of: str = PAPER) -> tuple[Rule, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,7 +11,8 @@ import torch
 from radp.attribution import attribute
 from radp.attribution.calibration import Calibration
 from radp.road.route import correct_route
-from radp.rules import default_rules, registered_rules
+from radp.rules import default_rules, rule_set
+from radp.rules.sets import ROAD
 from radp.scenario import Ego
 from radp.scene.builder import RULES_ALONE, Moment, ego_state, empty_arrays, fill, to_scene
 from radp.scene.scene import RuleView, Scene
@@ -45,8 +46,8 @@ def rules_reported(explanations: Iterable[Explanation | None]) -> list[str]:
 
 
 def rule_words(names: Iterable[str]) -> list[dict[str, str]]:
-    """What a page says about rules: name, and what is at stake if the rule is registered."""
-    describes = {rule.name: rule.describes for rule in registered_rules()}
+    """What a page says about rules: name, and what is at stake if the rule is known."""
+    describes = {rule.name: rule.describes for rule in rule_set(ROAD)}
     return [{"name": name, "describes": describes.get(name, name)} for name in names]
 
 
@@ -91,8 +92,12 @@ def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:
     return out
 
 
-def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
-    """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them."""
+def scenes_of_drive(rollout: Rollout, samples: int, road: bool = False) -> Scene:
+    """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them.
+
+    `road`: with what the rules of the road look at.
+    """
+    config = replace(RULES_ALONE, road=road)
     scenario, start = rollout.scenario, rollout.scenario.start
     known = min(HISTORY - 1, start)
     position = {name: i for i, name in enumerate(scenario.tracks.ids)}
@@ -101,7 +106,7 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
     states = np.concatenate((scenario.tracks.state[same, past], rollout.agents.state), 1).swapaxes(0, 1)
     valid = np.concatenate((scenario.tracks.valid[same, past], rollout.agents.valid), 1).T
     ego = np.concatenate((scenario.ego[past], rollout.ego))
-    arrays = empty_arrays(samples, RULES_ALONE)
+    arrays = empty_arrays(samples, config)
     for s in range(samples):
         now = known + s
         window, pose = slice(max(0, now + 1 - HISTORY), now + 1), np.ascontiguousarray(ego[now, : Ego.HEADING + 1])
@@ -116,6 +121,6 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
             light_states=scenario.lights.state[start + s],
             route=correct_route(scenario.map, scenario.route, pose),
         )
-        fill(arrays, s, moment, RULES_ALONE)
+        fill(arrays, s, moment, config)
         arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])
     return to_scene(arrays)

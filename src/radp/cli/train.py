@@ -194,6 +194,11 @@ class TrainAlign:
 
         torch.set_num_threads(self.training.threads)
         model = load_planner_model(model_path(self.base))
+        if self.config.weighting.conditioned:
+            from radp.model.rule_weights import conditioned
+            from radp.rules import registered_rules
+
+            model = conditioned(model, [rule.name for rule in registered_rules()])
         config = self.config if self.focus is not None else replace(self.config, focus_share=0.0)
         samples = open_samples(self.data, scene_config(model.config, rules=True))
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from radp.model.adapters import add_adapters, save_adapters
+from radp.model.checkpoint import save_model
 from radp.model.loss import DiffusionLoss, diffusion_loss
 from radp.model.network import DiffusionModel
 from radp.model.target import TargetSpace
@@ -23,6 +25,7 @@ from radp.scene.scene import Scene
 from radp.training.augmentation import Draws, augment
 from radp.training.base import BaseTask
 from radp.training.loop import fit, is_main_process, shuffled_rows, step_seed
+from radp.training.rule_weighting import RuleWeighting, draw_log_weights
 from radp.training.settings import AlignConfig, BaseConfig
 
 COMPRESSED_SCALES = (0.01, 10.0)
@@ -48,7 +51,9 @@ class AlignTask:
         self.base, self.model = base, add_adapters(base, config.lora)  # the adapters sit inside `base`
         self.rules = registered_rules()
         self.memory = RuleScales(len(self.rules))
-        self.weights = torch.tensor([rule.weight for rule in self.rules])
+        self.weighting = RuleWeighting(config.weighting, self.rules, self.memory)
+        if base.decoder.weight_embedding is not None and config.weighting.conditioned:
+            base.decoder.weight_embedding.requires_grad_(True)
         watch = BaseConfig(model=base.config, loop=config.loop, ego_weight=config.ego_weight)
         self.watch = BaseTask(watch, samples, validation, scenarios, base)
 
@@ -62,7 +67,12 @@ class AlignTask:
         share = loop.batch // processes
         mine = rows[rank * share : (rank + 1) * share]
         draws = Draws.make(len(mine), torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank)))
-        return augment(self.samples.read(mine), draws, self.config.augment)
+        scene = augment(self.samples.read(mine), draws, self.config.augment)
+        if not self.config.weighting.conditioned:
+            return scene
+        generator = torch.Generator().manual_seed(step_seed(loop.seed + 2, step, rank))
+        drawn = draw_log_weights(len(mine), len(self.rules), self.config.weighting.spread, generator)
+        return replace(scene, rule_weights=drawn)
 
     def loss(self, model: nn.Module, batch: Scene, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
         diffusion = diffusion_loss(self.base, batch, generator=generator)
@@ -77,8 +87,10 @@ class AlignTask:
         self.memory.update(costs)
         normalised = self.memory(costs) if self.config.normalise else costs
         terms = self._compressed(costs) if self.config.compress else normalised
-        rule_loss = self.config.strength * (terms.mean(0) * self.weights).sum()
-        parts |= self._shares(total, rule_loss, diffusion.output)
+        drawn = batch.rule_weights
+        drawn = None if drawn is None else drawn.repeat_interleave(len(counted) // len(batch), 0)[counted]
+        rule_loss = self.config.strength * self.weighting(terms, costs, drawn, diffusion.output)
+        parts |= self._shares(total, rule_loss, diffusion.output) | self.weighting.records()
         for i, rule in enumerate(self.rules):
             parts[f"cost/{rule.name}"] = costs[:, i].mean().item()
             parts[f"scale/{rule.name}"] = self.memory.scale[i].item()
@@ -141,6 +153,8 @@ def train_align(
     if not is_main_process():
         return target
     save_adapters(model, target)
+    if config.weighting.conditioned:  # adapters alone do not hold the input for weights
+        target = save_model(model.merge_and_unload(), folder.path / "model", folder.config, folder.config["commit"])  # type: ignore[operator]
     if config.rules:
         scales = {rule.name: float(task.memory.scale[i]) for i, rule in enumerate(task.rules)}
         folder.write_json("scales.json", scales)

@@ -40,11 +40,13 @@ def driven(street: RoadMap, speed: float, y: float = 0.0, person: float | None =
     """Straight on at one speed; perhaps somebody stands at x = 60 m, so many metres beside the middle."""
     x = 30.0 + speed * 0.1 * np.arange(SAMPLES)
     poses = np.stack((x, np.full(SAMPLES, y), np.zeros(SAMPLES)), 1)
-    tracks = None
-    if person is not None:
-        tracks = boxes((ObjectType.PEDESTRIAN, 0.6, 0.6, np.array([60.0, person, 0.0, 0.0, 0.0])), samples=SAMPLES)
-    rollout = drive_on(street, poses, expert=_expert(), speed=speed, tracks=tracks)
-    return replace(rollout, scenario=replace(rollout.scenario, route=("block of a",)))
+    rollout = drive_on(street, poses, expert=_expert(), speed=speed)
+    scenario = replace(rollout.scenario, route=("block of a",))
+    if person is None:
+        return replace(rollout, scenario=scenario)
+    somebody = (ObjectType.PEDESTRIAN, 0.6, 0.6, np.array([60.0, person, 0.0, 0.0, 0.0]))
+    logged = replace(scenario, tracks=boxes(somebody, samples=SAMPLES + 1))
+    return replace(rollout, scenario=logged, agents=boxes(somebody, samples=SAMPLES))
 
 
 def _expert() -> np.ndarray:

@@ -51,6 +51,8 @@ def _lanes_of(view: RuleView) -> Route:
         speed_limit=view.route_lanes_speed_limit[:, rows, 0],
         has_speed_limit=view.route_lanes_has_speed_limit[:, rows, 0] & valid,
         red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & valid,
+        green=lanes[..., 0, LaneColumn.IS_GREEN],
+        links=torch.zeros(*valid.shape, len(rows), dtype=torch.bool),
     )
 
 

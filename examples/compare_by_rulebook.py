@@ -8,19 +8,19 @@ The same on the command line: `radp score RUN_A RUN_B --rulebook`.
 from __future__ import annotations
 
 import radp
-from radp.evaluation.rulebook import compare_drives, comparison_text
-from radp.rules.rulebook import TIER_NAMES, TIERS
 
 
 def main(first: str = "idm", second: str = "constant_velocity", scenarios: int = 3) -> None:
-    """Two planners on the same scenarios, drive by drive."""
-    for number, (name, rules) in enumerate(zip(TIER_NAMES, TIERS), 1):
-        print(f"{number}. {name}: {', '.join(rules)}")
+    """Two planners on the same scenarios, drive by drive: the sentence, and the rules in which they differ."""
     split = radp.open_split("sumo14-val")[:scenarios]
-    pairs = zip(*(radp.simulate(radp.load_planner(name), split, agents="nonreactive") for name in (first, second)))
-    for one, other in pairs:
-        print()
-        print(comparison_text(compare_drives(one, other)))
+    drives = [radp.simulate(radp.load_planner(name), split, agents="nonreactive") for name in (first, second)]
+    for one, other in zip(*drives):
+        found = radp.compare_drives(one, other)
+        print(f"{found['token']}: {found['sentence']}")
+        mine, theirs = found["violations"]
+        for rule, amount in mine.items():
+            if abs(amount - theirs.get(rule, 0.0)) > 0.1:
+                print(f"    {rule:12s} {amount:8.2f} against {theirs.get(rule, 0.0):.2f}")
 
 
 if __name__ == "__main__":

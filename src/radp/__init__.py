@@ -22,6 +22,7 @@ from radp.version import __version__
 if TYPE_CHECKING:
     from radp.attribution.teacher import Attribution as Attribution
     from radp.attribution.teacher import attribute as attribute
+    from radp.evaluation.rulebook import compare_drives as compare_drives
     from radp.metrics.score import evaluate_many as score
     from radp.planners.registry import load_planner as load_planner
     from radp.rules.context import RuleContext as RuleContext
@@ -53,6 +54,7 @@ _FACE = {
     "Scene": "radp.scene.scene",
     "attribute": "radp.attribution.teacher",
     "build_scenes": "radp.scene.builder",
+    "compare_drives": "radp.evaluation.rulebook",
     "load_planner": "radp.planners.registry",
     "observe": "radp.sim.replay:observe_logs",
     "open_split": "radp.scenario.splits",
@@ -75,6 +77,7 @@ __all__ = [
     "__version__",
     "attribute",
     "build_scenes",
+    "compare_drives",
     "load_planner",
     "observe",
     "open_split",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from radp.cli.main import main
 from radp.evaluation.rulebook import (
@@ -18,13 +19,18 @@ from radp.evaluation.rulebook import (
     comparison_text,
     drive_violations,
     rulebook_table,
+    while_red,
 )
+from radp.rules import RuleContext, rules_named
 from radp.runs.errors import BadInput
 from radp.scenario import ObjectType, RoadMap
 from radp.scenario.neutral_json import save_json
+from radp.scene.scene import Scene
 from radp.sim.rollout import Rollout, rollout_to_json
 from tests.made_roads import box_lane, road
 from tests.metrics.made_drives import boxes, drive_on
+from tests.rules.hand_made import scene, straight_plan
+from tests.rules.road_scenes import red_route
 
 SAMPLES = 50
 
@@ -93,6 +99,21 @@ def test_two_drives(street, tmp_path: Path, capsys):
     assert "better in 1" in capsys.readouterr().out
     assert main(["score", paths[0], "--rulebook"]) == 2
     assert "two paths" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("turns_green", [False, True])
+def test_a_light_that_turned_green_was_not_run(turns_green):
+    """At 10 m/s towards a line 28 m ahead, which the front passes after 2.4 s; seen from 0, 1 and 2 s."""
+    looks = []
+    for k in range(3):
+        route = red_route(*(() if turns_green and k == 2 else (1,)), start=-10.0 - 10.0 * k)
+        looks.append(scene(route, speed=10.0))
+    plan = straight_plan(10.0).expand(3, -1, -1)
+    context = RuleContext.from_scene(Scene.cat(looks)).bind(plan)
+    over = rules_named(["red_light"], "road")[0].violation(plan, context).clamp(min=0)
+    kept = while_red(over, plan, context, (0, 10, 20))
+    assert over[0].max() > 50.0 and torch.equal(kept[0] > 1.0, over[0] > 1.0) != turns_green
+    assert torch.equal(kept, over) != turns_green
 
 
 def rows(planner: str, **values: float) -> JudgedDrives:

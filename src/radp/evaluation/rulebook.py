@@ -17,8 +17,11 @@ from radp.evaluation.settings import Comparison, Simulation
 from radp.geometry.frames import pose_frame
 from radp.metrics.score import evaluate
 from radp.rules import RuleContext, rule_set
+from radp.rules.body import FRONT
+from radp.rules.motion import with_origin
 from radp.rules.rulebook import TIERS, TOLERANCES, Preference, prefer
 from radp.rules.sets import ROAD
+from radp.rules.stopping import KEPT
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
 from radp.scenario.parts import log_of
@@ -30,6 +33,7 @@ from radp.statistics.bootstrap import mean_of
 from radp.statistics.estimate import Estimate
 
 STRIDE = 10  # samples between the moments from which a drive is looked at
+SAME_LINE = 3.0  # m by which two looks may place the same stop line apart
 VIEW = replace(RULES_ALONE, road=True)
 NAMES = tuple(name for names in TIERS for name in names)
 
@@ -58,6 +62,8 @@ def drive_violations(rollout: Rollout) -> dict[str, float]:
         if rule.name not in NAMES or rule.name == "goal":
             continue
         over = rule.violation(plan, context).masked_fill(~there, -torch.inf).clamp(min=0).double()
+        if rule.name == "red_light":
+            over = while_red(over, plan, context, starts)
         worst = torch.zeros(samples - 1, dtype=torch.float64)
         worst.scatter_reduce_(0, moment[there], over[there], "amax")
         found[rule.name] = float(worst.sum()) * STEP_SECONDS
@@ -65,6 +71,23 @@ def drive_violations(rollout: Rollout) -> dict[str, float]:
     if details is not None:
         found["goal"] = max(0.0, details.progress.expert_total - details.progress.ego_total)
     return found
+
+
+def while_red(over: torch.Tensor, plan: torch.Tensor, context: RuleContext, starts: Sequence[int]) -> torch.Tensor:
+    """Violations (B, H) of red lights, seen from the samples `starts` (B,) -> without lines that were passed later than
+    they turned: a look says only what the light is as it begins."""
+    line = context.route.red_line(FRONT)
+    driven = torch.diff(with_origin(plan)[..., :2], dim=1).norm(dim=-1).cumsum(1)
+    over = over.clone()
+    for i, start in enumerate(starts):
+        passed = (over[i] > KEPT).nonzero()
+        if not len(passed):
+            continue
+        step = int(passed[0])
+        last = max(j for j, other in enumerate(starts) if other <= start + step)  # the last look before the line
+        if not float(line[last]) - FRONT <= float(driven[last, start + step - starts[last]]) + SAME_LINE:
+            over[i, step:] = 0.0
+    return over
 
 
 def _held(plan: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
@@ -75,15 +98,23 @@ def _held(plan: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
 
 
 def compare_drives(first: Rollout, second: Rollout) -> dict[str, Any]:
-    """Two drives of the same scenario, JSON-ready."""
+    """Two drives of the same scenario by the rulebook, JSON-ready: who keeps the higher tiers better, and what decides.
+
+    >>> split, planner = radp.open_split("sumo14-val")[:1], radp.load_planner("log_replay")
+    >>> (drive,) = radp.simulate(planner, split, agents="nonreactive")
+    >>> radp.compare_drives(drive, drive)["sentence"]
+    'log_replay is equal to log_replay'
+    """
     if first.scenario.token != second.scenario.token:
         raise BadInput(
             f"drives of {first.scenario.token!r} and {second.scenario.token!r} cannot be compared: two scenarios"
         )
     one, other = drive_violations(first), drive_violations(second)
     preference = _failed(first, second) or prefer({name: one[name] - other[name] for name in one if name in other})
-    return {"token": first.scenario.token, "planners": [first.planner, second.planner],
-            "violations": [one, other], **preference.to_json()}  # fmt: skip
+    told = preference.to_json()
+    sentence = f"{first.planner} is {outcome_words(told, second.planner)}"
+    return {"token": first.scenario.token, "planners": [first.planner, second.planner], "sentence": sentence,
+            "violations": [one, other], **told}  # fmt: skip
 
 
 def _failed(first: Rollout, second: Rollout) -> Preference | None:
@@ -96,8 +127,7 @@ def _failed(first: Rollout, second: Rollout) -> Preference | None:
 
 def comparison_text(found: Mapping[str, Any]) -> str:
     """The two drives by tiers, and who is better."""
-    a, b = found["planners"]
-    lines = [f"{found['token']}: {a} is {outcome_words(found, b)}"]
+    lines = [f"{found['token']}: {found['sentence']}"]
     one, other = found["violations"]
     for number, names in enumerate(TIERS):
         cells = [f"{name} {one[name]:.2f} / {other[name]:.2f}" for name in names if name in one and name in other]

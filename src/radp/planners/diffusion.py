@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ import torch
 from radp.model.config import ModelConfig
 from radp.model.head import AttributionHead, head_inputs
 from radp.model.network import DiffusionModel
-from radp.model.rule_weights import log_weights
+from radp.model.rule_weights import conditioned, log_weights
 from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.scene import Scene
@@ -58,6 +58,12 @@ class DiffusionPlanner:
         self.log_weights = log_weights(model.config, weights or {}, name)
         self.steps, self.temperature, self.guidance = steps, temperature, guidance
         self.scenes = scene_config(model.config, rules=head is not None and bool(head.config.geometry))
+
+    def with_weight_input(self, rules: Sequence[str]) -> DiffusionPlanner:
+        """The same planner with an input for the weights of these rules; until it is trained, it changes nothing."""
+        other = copy(self)
+        other.model = conditioned(self.model, rules).eval()
+        return other
 
     def with_weights(self, weights: Mapping[str, float]) -> DiffusionPlanner:
         """The same planner, to which these rules count so many times as much as by default.

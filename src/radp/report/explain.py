@@ -15,7 +15,7 @@ from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute, on_rules_terms
 from radp.report.viewer.explain import scenes_of_drive
 from radp.report.viewer.words import kind_words, margin_words, object_words
-from radp.rules import Rule, needs_road, rule_set
+from radp.rules import Rule, needs_road, registered_rules, rule_set
 from radp.rules.sets import ROAD, V2
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
@@ -168,7 +168,9 @@ def sentence(moment: dict[str, Any]) -> str:
     if top["rule"] == "collision" and moment["object"] is not None:
         named = object_words(moment["object"]).strip(" ()")
         words += f", because of {named} ({100 * moment['object']['share']:.0f} % of it)"
-    describes = {rule.name: rule.describes for rule in rule_set(ROAD)}.get(top["rule"], top["rule"])
+    describes = {rule.name: rule.describes for rule in (*rule_set(ROAD), *registered_rules())}.get(
+        top["rule"], top["rule"]
+    )
     words += f": {describes}{margin_words(top)}" if top["margin"] is not None else ""
     others = [f"{rule['rule']} ({_strength(rule)})" for rule in ordered[1:] if (rule["level"] or 0) >= 1]
     return words + (f". Also above usual: {', '.join(others)}." if others else ".")

@@ -335,9 +335,8 @@ def to_scene(arrays: dict[str, np.ndarray]) -> Scene:
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     road = _taken(tensors, "rules.road.")
     view = _taken(tensors, "rules.")
-    if not view:
-        return Scene(**tensors)
-    rules = RuleView(road_users=RULE_SCENES.agents, road=RoadView(**road) if road else None, **view)
+    beside = RoadView(**road) if road else None
+    rules = RuleView(road_users=RULE_SCENES.agents, road=beside, **view) if view else None
     return Scene(**tensors, rules=rules)
 
 

@@ -65,7 +65,7 @@ def fill_road(
     border = drivable_border(road_map)
     rows[_PREFIX + "border_reach"][0] = _fill_border(border, pose, rows[_PREFIX + "border"]) if len(border) else 0.0
     crossings = lane_crossings(road_map, LANE_LENGTH)
-    mine = [k for row in on_route for k in np.flatnonzero(crossings.row == row)]
+    mine = [int(k) for row in on_route for k in np.flatnonzero(crossings.row == row)]
     if mine:
         _fill_crossings(rows, crossings, mine, states, pose)
 

@@ -11,7 +11,7 @@ import torch
 from radp.attribution import attribute
 from radp.attribution.calibration import Calibration
 from radp.road.route import correct_route
-from radp.rules import default_rules, rule_set
+from radp.rules import default_rules, registered_rules, rule_set
 from radp.rules.sets import ROAD
 from radp.scenario import Ego
 from radp.scene.builder import RULES_ALONE, Moment, ego_state, empty_arrays, fill, to_scene
@@ -47,7 +47,7 @@ def rules_reported(explanations: Iterable[Explanation | None]) -> list[str]:
 
 def rule_words(names: Iterable[str]) -> list[dict[str, str]]:
     """What a page says about rules: name, and what is at stake if the rule is known."""
-    describes = {rule.name: rule.describes for rule in rule_set(ROAD)}
+    describes = {rule.name: rule.describes for rule in (*rule_set(ROAD), *registered_rules())}
     return [{"name": name, "describes": describes.get(name, name)} for name in names]
 
 

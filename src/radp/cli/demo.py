@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.runs.errors import BadInput
 
 
@@ -24,6 +25,7 @@ class Demo:
     """How many scenarios to drive."""
     workers: int = 2
     """Processes; 2 let both planners drive at the same time."""
+    where: Engine = field(default_factory=Engine)
     json: bool = False
     """Print paths and summaries as JSON."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Comparison, FidelityCheck
+from radp.runs.engine import Engine
 from radp.runs.json_text import json_text
 
 
@@ -30,6 +31,7 @@ class EvaluatePlanners(Comparison):
     """Also say of each pair of planners who keeps the rulebook better, and which tier decides."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which a planner must answer, else that drive fails and the run goes on."""
     json: bool = False
@@ -72,6 +74,7 @@ class EvaluateFidelity(FidelityCheck):
     """Folder for the runs and the tables."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which the planner must answer, else that drive fails and the run goes on."""
     json: bool = False

@@ -17,6 +17,7 @@ from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from functools import reduce
 from io import StringIO, TextIOWrapper
 from operator import or_
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -41,16 +42,20 @@ from radp.cli.keep_hardest import DataKeepHardest
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
+from radp.cli.package import TrainPackage
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
+from radp.cli.runs import RunsForget, RunsShow
 from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
+from radp.cli.states import EvaluateStates
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
-from radp.runs.errors import BadInput, sentence
+from radp.runs.engine import use_engine
+from radp.runs.errors import BadInput, one_line, sentence
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -76,6 +81,7 @@ VERBS: Verbs = {
         "rounds": TrainRounds,
         "align": TrainAlign,
         "focus": TrainFocus,
+        "package": TrainPackage,
         "head": TrainHead,
         "curves": TrainCurves,
     },
@@ -86,6 +92,7 @@ VERBS: Verbs = {
     "explain": Explain,
     "evaluate": {
         "planners": EvaluatePlanners,
+        "states": EvaluateStates,
         "fidelity": EvaluateFidelity,
         "alignment": EvaluateAlignment,
         "intervention": EvaluateIntervention,
@@ -93,6 +100,7 @@ VERBS: Verbs = {
         "faithfulness": EvaluateFaithfulness,
     },
     "reproduce": Reproduce,
+    "runs": {"show": RunsShow, "forget": RunsForget},
     "view": ViewDrives,
     "bench": Bench,
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
@@ -117,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             verb = _parse(words)
             check_numbers(verb)
-            code = int(verb() or 0)
+            code = _run(verb)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -132,10 +140,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error)
 
 
+def _run(verb: Callable[[], int]) -> int:
+    """The verb, its maps on the engine that it names."""
+    where = getattr(verb, "where", None)
+    if where is None:
+        return int(verb() or 0)
+    with use_engine(where):
+        if not where.dry_run:
+            return int(verb() or 0)
+        from radp.runs.slurm_engine import script
+
+        print(script(where, getattr(verb, "out", Path()), getattr(verb, "workers", 1)))
+        return 0
+
+
 def _complain(error: Exception) -> int:
     """One sentence on stderr. Values and files are the user's to mend (2), anything else is ours (1)."""
-    if isinstance(error, ValueError | OSError):
-        print(f"radp: {sentence(error)}", file=sys.stderr)
+    looped = isinstance(error, RuntimeError) and str(error).startswith("Symlink loop")  # so says pathlib, before 3.13
+    if looped or isinstance(error, ValueError | OSError):
+        print(f"radp: {one_line(error) if looped else sentence(error)}", file=sys.stderr)
         return 2
     print(f"radp: a fault of radp: {sentence(error)}; RADP_TRACEBACK=1 shows where it came from", file=sys.stderr)
     return 1

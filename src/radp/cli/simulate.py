@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Simulation
+from radp.runs.engine import Engine
 from radp.runs.errors import BadInput
 from radp.runs.json_text import json_text
 
@@ -28,6 +29,7 @@ class Simulate(Simulation):
     """Scenarios in lock step; does not change the result."""
     workers: int = 1
     """Processes; does not change the result."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which the planner must answer, else that drive fails and the run goes on; each batch is one call,
     and the first may compile for a minute."""

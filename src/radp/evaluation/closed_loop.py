@@ -12,32 +12,35 @@ A drive whose planner failed is finished too: it holds the reason and scores 0.
 from __future__ import annotations
 
 import hashlib
-import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from radp.evaluation.settings import ATTRIBUTIONS, Simulation
-from radp.metrics.card import score_card
+from radp.metrics.card import CARDS, score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
+from radp.runs.allowance import check_deadline
+from radp.runs.claim import claimed
+from radp.runs.engine import current_engine
 from radp.runs.errors import BadInput, EndOfRun, reading_file
 from radp.runs.folder import RUN, RunError, RunFolder
 from radp.runs.json_text import json_text
-from radp.runs.parallel import Allowance, parallel_map
+from radp.runs.parallel import parallel_map, runs_here
 from radp.runs.progress import Progress
 from radp.runs.settings import checked, narrowed
+from radp.scenario import Scenario
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
 from radp.scenario.splits import MADE, Split, open_split
-from radp.sim.planner import Planner, TimedPlanner
+from radp.sim.planner import Planner, TimedPlanner, timed_allowance
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
 from radp.sim.simulate import drive_batch, undriven
@@ -47,9 +50,9 @@ if TYPE_CHECKING:
     from radp.attribution.calibration import Calibration
 
 COMMAND = "simulate"
-DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
+DRIVES, SUMMARY = "drives", "summary.json"
 SCORED_AT_ONCE = 64
-LONGEST_TIMEOUT = 1e6  # s
+PIECES_OF_A_SHARD = 4  # a job of a cluster that is killed loses a quarter of its share at most
 
 
 def split_of(job: Simulation) -> Split:
@@ -150,15 +153,33 @@ class Run:
             job = checked(Simulation, known)
         return cls(folder, job)
 
+    def missing(self) -> list[str]:
+        """Tokens of scenarios that were never driven, or whose drives are gone.
+
+        What failed and is in the ledger is not missing: it counts as failed, with its reason.
+        """
+        lost = self.folder.ledger.failures()
+        return [token for token in self.split.tokens() if token not in self.store and token not in lost]
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence if drives are missing; empty otherwise."""
+        missing = self.missing()
+        count = f"{len(missing)} of {len(self.split)} drives are missing"
+        again = f"radp {COMMAND} with the same options drives them"
+        return f"{self.folder.path}: {count} (the first: {missing[0]!r}); {again}" if missing else ""
+
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
         lost = self.folder.ledger.failures()
         for scenario in self.split:
-            if scenario.token in self.store:
-                yield self.store.read(scenario)
-            else:
-                reason = lost.get(scenario.token, "not driven yet")
-                yield undriven(scenario, self.job.planner, self.job, reason)
+            yield self.drive(scenario, lost.get(scenario.token, "not driven yet"))
+
+    def drive(self, scenario: Scenario, reason: str) -> Rollout:
+        """The drive of one scenario, or one that failed for a reason if it is not there; StoreError if damaged."""
+        if scenario.token in self.store:
+            return self.store.read(scenario)
+        return undriven(scenario, self.job.planner, self.job, reason)
 
 
 def run_simulation(
@@ -166,7 +187,7 @@ def run_simulation(
 ) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
-    What the simulation says must be as in the folder (else BadInput); batch, workers and timeout may differ.
+    What the simulation says must be as in the folder (else BadInput); batch, workers, engine and timeout may differ.
     A planner that gives no answer within `plan_timeout` seconds (of one call, whatever the batch) fails that drive.
     A store of which something cannot be read is refused, unless that is allowed. LostWrite if drives cannot be kept.
     """
@@ -174,8 +195,7 @@ def run_simulation(
     for name, value in (("batch", batch), ("workers", workers), ("limit", limit)):
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
-    if plan_timeout is not None and not (0 < plan_timeout < LONGEST_TIMEOUT and hasattr(signal, "setitimer")):
-        raise BadInput(f"a plan timeout of {plan_timeout} s cannot be kept here")
+    check_deadline(plan_timeout)
     job = _settled(simulation)
     tokens = split_of(job).tokens()
     if not tokens:
@@ -183,16 +203,19 @@ def run_simulation(
     driver = driver_of(job)
     digest = hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16]
     facts = {**planner_facts(job, driver, out), "scenario_tokens": digest}
-    folder = RunFolder.create(out, COMMAND, job, job.seed, _execution(batch, workers, plan_timeout), facts)
-    run = Run(folder, job)
-    run.store.clean()
-    _drive_missing(run, driver, tokens, batch, workers, plan_timeout)
+    with claimed(out):
+        folder = RunFolder.create(out, COMMAND, job, job.seed, _execution(batch, workers, plan_timeout), facts)
+        run = Run(folder, job)
+        run.store.clean()
+        _drive_missing(run, driver, tokens, batch, workers, plan_timeout)
+        run.store.clean()  # of what workers left that were killed on the way
     return run
 
 
 def _execution(batch: int, workers: int, plan_timeout: float | None) -> dict[str, Any]:
     timeout = {} if plan_timeout is None else {"plan_timeout": plan_timeout}
-    return {"batch": batch, "workers": workers, **timeout}
+    engine = {} if current_engine().is_local else {"engine": current_engine().name}
+    return {"batch": batch, "workers": workers, **timeout, **engine}
 
 
 def _settled(simulation: Simulation) -> Simulation:
@@ -236,14 +259,15 @@ def _drive_missing(
     run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int, plan_timeout: float | None
 ) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
-    drive = partial(_drive_here, driver, run.split, run.store, run.job)
-    if workers > 1 or plan_timeout is not None:
-        drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
-    stopped = f"the planner gave no answer within {plan_timeout} s, and was stopped"
+    allowance = timed_allowance(plan_timeout)
+    drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
+    if runs_here(workers, allowance):
+        drive = partial(_drive_here, driver, run.split, run.store, run.job)
     for alone in (False, True):
         missing = [i for i, token in enumerate(tokens) if token not in run.store]
-        size = 1 if alone else min(batch, -(-len(missing) // workers)) or 1
-        pieces = [tuple(missing[first : first + size]) for first in range(0, len(missing), size)]
+        sizes = [1] * len(missing) if alone else sizes_of(len(missing), batch, workers, current_engine().name)
+        ends = list(accumulate(sizes, initial=0))
+        pieces = [tuple(missing[first:last]) for first, last in pairwise(ends)]
         if pieces:
             parallel_map(
                 drive,
@@ -251,9 +275,21 @@ def _drive_missing(
                 workers=workers,
                 name=lambda piece: tokens[piece[0]],
                 ledger=run.folder.ledger if alone else None,
-                label="scenarios tried alone" if alone else f"batches of {size} scenarios",
-                allowance=None if plan_timeout is None else Allowance(stopped=stopped),
+                label="scenarios tried alone" if alone else f"batches of {sizes[0]} scenarios",
+                allowance=allowance,
+                folder=run.folder.path,
             )
+
+
+def sizes_of(count: int, batch: int, workers: int, engine: str) -> list[int]:
+    """Into how large pieces so many scenarios are cut: equal ones, or on Ray ones that shrink towards the end, so that
+    no worker waits long for the last."""
+    sizes, left = [], count
+    share = -(-count // (workers if engine == "local" else PIECES_OF_A_SHARD * workers))
+    while left:
+        sizes.append(min(batch, left, -(-left // (2 * workers)) if engine == "ray" else share))
+        left -= sizes[-1]
+    return sizes
 
 
 def _drive_here(driver: Planner, split: Split, store: RolloutStore, job: Simulation, piece: tuple[int, ...]) -> None:
@@ -270,7 +306,10 @@ def _drive_in_worker(job: Simulation, drives: Path, plan_timeout: float | None, 
     driver, split = _equipment(job)
     if plan_timeout is not None:
         driver = TimedPlanner(driver, plan_timeout)
-    _drive_here(driver, split, RolloutStore(drives), job, piece)
+    store, tokens = RolloutStore(drives), split.tokens()
+    left = tuple(i for i in piece if tokens[i] not in store)  # another worker may have driven some, and died
+    if left:
+        _drive_here(driver, split, store, job, left)
 
 
 @cache

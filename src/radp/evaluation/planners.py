@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -11,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
+from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.settings import Comparison, Simulation
+from radp.metrics.card import read_cards
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.runs.errors import BadInput
@@ -66,9 +66,9 @@ class Row:
     @classmethod
     def read(cls, run: Path, split: str, agents: str, planner: str, seed: int = 0) -> Row:
         """The score cards of a run."""
-        cards = read_cards(run)
+        cards = sorted(read_cards(run), key=lambda card: card["token"])
         logs = np.array([log_of(card["token"]) for card in cards])
-        seconds = np.array([np.nan if card["seconds"] is None else card["seconds"] for card in cards])
+        seconds = np.array([np.nan if card.get("seconds") is None else card["seconds"] for card in cards])
         return cls(split, agents, planner, values_of(cards), logs, seconds, (seed,))
 
 
@@ -111,11 +111,6 @@ def names_of(job: Simulation) -> tuple[str, str, str]:
 def run_folder(job: Simulation, out: Path) -> Path:
     """Where the drives of one row are."""
     return out / ("-".join(names_of(job)) + (f"-seed{job.seed}" if job.seed else ""))
-
-
-def read_cards(run: Path) -> list[dict[str, Any]]:
-    """The score cards of a run, sorted by token."""
-    return sorted((json.loads(line) for line in (run / CARDS).read_text().splitlines()), key=lambda c: c["token"])
 
 
 def values_of(cards: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:

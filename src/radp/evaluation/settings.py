@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from tyro.conf import arg
@@ -79,6 +80,22 @@ class FidelityCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateWatch:
+    """Planners on the same states of drives, with the same noise."""
+
+    planners: tuple[str, ...]
+    """Packaged models or planner folders of one size; the others are compared with the first, the base."""
+    states: int = 20_000
+    """How many states are searched for focus states, where no list is given."""
+    ordinary: int = 2_000
+    """How many of the states that are none are planned, at most."""
+    draws: int = 2
+    """Plans of each state."""
+    seed: int = 0
+    """Decides states and noise; the noise is another one than that of the search."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rounds:
     """What is driven in each round of learning, and what decides whether it is kept."""
 
@@ -98,3 +115,57 @@ class Rounds:
     """Frames (0.1 s) between the samples of one driven log."""
     seed: Annotated[int, arg(name="drive-seed")] = 0
     """Of the driving planners' randomness, and of the moments of takeovers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedStates:
+    """States that a frozen planner plans for, and the rules that judge its plans."""
+
+    planner: str
+    """Packaged model or planner folder."""
+    data: Path
+    """Run of `radp simulate` on training scenarios (its executed states), or samples made by `radp data samples`."""
+    rule_set: str = "paper"
+    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
+    stride: int = 5
+    """Samples (0.1 s) between two states of a drive."""
+    seed: int = 0
+    """Decides samples and noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelFit(JudgedStates):
+    """What the usual gradients of rules are fitted on."""
+
+    batches: int = 100
+    """Calibration batches."""
+    batch: int = 64
+    """Samples of a batch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedStates(JudgedStates):
+    """What is kept for the training of a head; take different road networks for training and validation."""
+
+    samples: int = 100_000
+    """How many, drawn without repetition (at most as many as there are)."""
+    geometry: tuple[Literal["cheap", "full"], ...] = ("cheap",)
+    """Geometry of the plans to keep for heads that see it; --geometry without a word keeps none."""
+    calibration: Path | None = None
+    """Folder with the levels of that rule set; the planner's own by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportScope:
+    """What a report of the paper's tables and figures is about."""
+
+    quick: bool = False
+    """Only a few scenarios of each split; every table says so."""
+    splits: tuple[str, ...] = ()
+    """Packaged splits or stores, the hardest last; sumo14 if not given."""
+    base: str = ""
+    """The planner to start from; the packaged one if not given."""
+    ours: str = ""
+    """The rule-aligned planner; the packaged one if not given."""
+    scenarios: int | None = None
+    """At most this many scenarios of each split, spread evenly over it."""

@@ -71,7 +71,7 @@ def summary_text(summary: dict[str, Any]) -> str:
         ]
     lines.append(LEGEND)
     if summary.get("missing"):
-        lines.append(f"missing: {summary['missing']} scenarios that could not be read are not among these drives")
+        lines.append(f"missing: {summary['missing']} scenarios are not among these drives")
     lines += [f"failed: {failure['token']}: {failure['reason']}" for failure in summary["failures"]]
     return "\n".join(lines)
 

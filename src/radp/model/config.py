@@ -92,10 +92,6 @@ class ModelConfig:
         """Length of one flattened trajectory: current state and horizon, four values each."""
         return (self.horizon + 1) * 4
 
-    @property
-    def scene_tokens(self) -> int:
-        return self.agents + self.static_objects + self.lanes + (self.route_lanes if self.route_tokens else 0)
-
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -53,7 +53,7 @@ def run_demo(out: Path | str, count: int, workers: int) -> DemoResult:
     usual = best if calibration_of(None, best) is not None else ""
     folders = [out / "runs" / planner for planner in planners]
     pieces = [(planner, scenarios, folder, count, usual) for planner, folder in zip(planners, folders)]
-    outcome = parallel_map(_drive, pieces, workers=workers, name=lambda piece: piece[0], label="planners")
+    outcome = parallel_map(_drive, pieces, workers=workers, name=lambda piece: piece[0], label="planners", folder=out)
     if outcome.failures:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
     runs = [Run.open(folder) for folder in folders]

@@ -1,7 +1,8 @@
 """Named sets of rules: the same channels, judged by rule instances with constants of their own.
 
-`paper` is what the planner is trained with; the `v2` sets are for attribution; `road` has eight more rules. Channels
-keep their names in every set; levels and heads belong to one set.
+`paper` is what the planner is trained with; the `v2` sets are for attribution; `avoid` is for alignment on own states:
+collisions that begin within 4 s, the sooner the more, the four corners of the body, and nothing about the seam; `road`
+has eight more rules. Channels keep their names in every set; levels and heads belong to one set.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from radp.rules.collision import Collision
+from radp.rules.comfort import Comfort
 from radp.rules.drivable import Drivable
 from radp.rules.flow import Flow
 from radp.rules.headway import Headway
+from radp.rules.kinematics import Kinematics
 from radp.rules.lane import BodyLane
 from radp.rules.oncoming import Oncoming
 from radp.rules.red_light import RedLight
@@ -21,7 +24,7 @@ from radp.rules.rule import Rule, registered_rules
 from radp.rules.vulnerable import Vulnerable
 from radp.runs.errors import BadInput
 
-PAPER, V2, ROAD = "paper", "v2", "road"
+PAPER, V2, AVOID, ROAD = "paper", "v2", "avoid", "road"
 
 # name -> the rules that stand in for the registered ones of the same name
 _SETS: dict[str, tuple[Rule, ...]] = {
@@ -29,6 +32,7 @@ _SETS: dict[str, tuple[Rule, ...]] = {
     V2: (Collision(from_now=4.0), BodyLane()),
     "v2-2s": (Collision(from_now=2.0), BodyLane()),
     "v2-discount": (Collision(discount=1.0), BodyLane()),
+    AVOID: (Collision(from_now=4.0, discount=4.0), BodyLane(), Kinematics(skipped=3), Comfort(skipped=3)),
     ROAD: (RedLight(), Rss(), Headway(), Vulnerable(), Drivable(), Oncoming(), RightOfWay(), Flow()),
 }
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from radp.runs.claim import BOOKS
 from radp.runs.errors import BadInput
 from radp.runs.files import TEMPORARY_PREFIX, remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.ledger import Ledger
@@ -68,7 +69,9 @@ class RunFolder:
                 raise RunError(f"{path} holds another run ({difference}); choose another folder or delete this one")
             remove_temporaries(path)
             return run
-        if path.is_dir() and any(child for child in path.iterdir() if not child.name.startswith(TEMPORARY_PREFIX)):
+        if path.is_dir() and any(
+            child for child in path.iterdir() if not child.name.startswith((TEMPORARY_PREFIX, BOOKS))
+        ):
             raise RunError(f"{path} is not empty and holds no run; choose another folder")
         RUN.write(path, config)
         return cls(path, RUN.read(path))
@@ -115,7 +118,7 @@ class RunFolder:
             return json.loads(place.read_bytes())
         except FileNotFoundError:
             raise RunError(f"{place} is missing") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{place} is not readable JSON ({error})") from None
 
 

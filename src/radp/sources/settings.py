@@ -52,7 +52,11 @@ class Demonstrations(Limited):
     takeovers: int = 1
     """Takeovers of each scenario, at different moments."""
     min_score: float = 0.8
-    """Least score of the demonstrated part; a failed gate is never kept."""
+    """Least score of the demonstrated part."""
+    gates: bool = True
+    """Whether a drive that fails a gate (a collision at fault, off the road, ...) is refused. With --no-gates and
+    --min-score 0 every finished drive is kept: the states that a planner really meets.
+    """
     agents: Agents = "reactive"
     """How the others move."""
     seed: int = 0

@@ -73,7 +73,7 @@ class RuleWeighting:
         self.tiers = [[i for i, rule in enumerate(rules) if tier_of(rule.name) == tier]
                       for tier in sorted({tier_of(rule.name) for rule in rules})]  # fmt: skip
 
-    def __call__(self, terms: Tensor, costs: Tensor, log_weights: Tensor | None, output: Tensor) -> Tensor:
+    def __call__(self, terms: Tensor, costs: Tensor, log_weights: Tensor | None, output: Tensor | None) -> Tensor:
         """terms, costs (C, M) of the plans that count, log-weights (C, M) of their samples, the network's answer that
         they come from -> the weighted sum, whose gradient is what is learnt."""
         weights = self.weights
@@ -84,7 +84,7 @@ class RuleWeighting:
             by_rule = terms.mean(0) * weights
         else:
             by_rule = (terms * log_weights.exp()).mean(0) * weights
-        return self._one_sided(by_rule, output) if self.config.tiers else by_rule.sum()
+        return self._one_sided(by_rule, output) if self.config.tiers and output is not None else by_rule.sum()
 
     def _one_sided(self, by_rule: Tensor, output: Tensor) -> Tensor:
         """The sum (M,); draw by draw, its gradient at the output (D, ...) has no tier that pulls against a higher."""

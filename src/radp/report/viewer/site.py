@@ -204,7 +204,7 @@ def _clear(out: Path) -> None:
         if written["format"] != FORMAT:
             raise ValueError(f"its format is {written['format']!r}, expected {FORMAT!r}")
         files = [str(name) for name in written["files"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput(f"{out / LIST} is not a readable list of pages ({error}); choose another folder") from None
     for name in files:
         if re.fullmatch(r"[A-Za-z0-9_-]+\.html", name):

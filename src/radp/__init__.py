@@ -25,6 +25,7 @@ from radp.version import __version__
 if TYPE_CHECKING:
     from radp.attribution.teacher import Attribution as Attribution
     from radp.attribution.teacher import attribute as attribute
+    from radp.evaluation.rulebook import compare_drives as compare_drives
     from radp.incidents.explain import explain as explain
     from radp.incidents.incident import Explained as Explained
     from radp.metrics.score import evaluate_many as score
@@ -65,6 +66,7 @@ _FACE = {
     "Scene": "radp.scene.scene",
     "attribute": "radp.attribution.teacher",
     "build_scenes": "radp.scene.builder",
+    "compare_drives": "radp.evaluation.rulebook",
     "explain": "radp.incidents.explain",
     "load_planner": "radp.planners.registry",
     "observe": "radp.sim.replay:observe_logs",
@@ -93,6 +95,7 @@ __all__ = [
     "__version__",
     "attribute",
     "build_scenes",
+    "compare_drives",
     "explain",
     "load_planner",
     "observe",

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from radp.rules import RuleContext, rules_named
+from radp.rules.body import EGO_WIDTH
 from radp.rules.contact import avoidable, first_contact, first_off_road
-from radp.rules.context import EGO_WIDTH
 from tests.rules.hand_made import LANE_WIDTH, scene, straight_plan, straight_route
 
 LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead

@@ -11,7 +11,7 @@ import torch
 from radp.model.chain import Known
 from radp.model.config import MINI
 from radp.model.sampler import plans_in_metres, sample_plans
-from radp.rules.context import EGO_WIDTH
+from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
 from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from radp.rules.context import EGO_WIDTH
+from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
 from radp.sim.plan import Plan
 from radp.training.align import AlignTask

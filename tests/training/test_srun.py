@@ -42,5 +42,4 @@ def test_a_training_that_was_requeued_ends_with_the_same_weights(samples, tmp_pa
     torch.set_num_threads(threads)
     expected, found = weights(tmp_path / "whole"), weights(out)
     assert expected.keys() == found.keys()
-    print("LARGEST", max(float((expected[n] - found[n]).abs().max()) for n in expected))
     assert all(torch.equal(expected[name], found[name]) for name in expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute
 from radp.road.route import correct_route
-from radp.rules import Rule, RuleContext, rule_set
+from radp.rules import Rule, RuleContext, needs_road, rule_set
 from radp.rules.sets import V2
 from radp.scenario import Ego
 from radp.scene.builder import RULES_ALONE, Moment, ego_state, empty_arrays, fill, to_scene
@@ -45,7 +45,7 @@ def judge_drive(rollout: Rollout, calibration: Calibration | None = None, rules:
         return None
     name = rules or (V2 if calibration is None else calibration.rule_set)
     chosen, plans = rule_set(name), torch.from_numpy(rollout.plans).float()
-    scene = scenes_of_drive(rollout, len(plans))
+    scene = scenes_of_drive(rollout, len(plans), needs_road(chosen))
     forecasts, about = kept_forecasts(rollout, plans.shape[1])
     context = RuleContext.from_scene(scene, forecasts, about, horizon=plans.shape[1])
     why = attribute(plans, context, None, calibration, chosen)
@@ -89,8 +89,12 @@ def tracks_of_drive(rollout: Rollout, samples: int) -> np.ndarray:
     return view.object_tracks.numpy()
 
 
-def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
-    """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them."""
+def scenes_of_drive(rollout: Rollout, samples: int, road: bool = False) -> Scene:
+    """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them.
+
+    `road`: with what the rules of the road look at.
+    """
+    config = replace(RULES_ALONE, road=road)
     scenario, start = rollout.scenario, rollout.scenario.start
     known = min(HISTORY - 1, start)
     position = {name: i for i, name in enumerate(scenario.tracks.ids)}
@@ -99,7 +103,7 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
     states = np.concatenate((scenario.tracks.state[same, past], rollout.agents.state), 1).swapaxes(0, 1)
     valid = np.concatenate((scenario.tracks.valid[same, past], rollout.agents.valid), 1).T
     ego = np.concatenate((scenario.ego[past], rollout.ego))
-    arrays = empty_arrays(samples, RULES_ALONE)
+    arrays = empty_arrays(samples, config)
     for s in range(samples):
         now = known + s
         window, pose = slice(max(0, now + 1 - HISTORY), now + 1), np.ascontiguousarray(ego[now, : Ego.HEADING + 1])
@@ -114,6 +118,6 @@ def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
             light_states=scenario.lights.state[start + s],
             route=correct_route(scenario.map, scenario.route, pose),
         )
-        fill(arrays, s, moment, RULES_ALONE)
+        fill(arrays, s, moment, config)
         arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])
     return to_scene(arrays)

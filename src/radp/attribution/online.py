@@ -13,7 +13,7 @@ import torch
 from radp.attribution.calibration import Calibration, calibration_file
 from radp.attribution.teacher import attribute, on_rules_terms
 from radp.model.head import WEIGHTS, load_head
-from radp.rules import rule_set
+from radp.rules import needs_road, rule_set
 from radp.rules.sets import PAPER
 from radp.scenario import Scenario
 from radp.scene.builder import FUTURE, RULES_ALONE, SceneConfig, build_scenes, ego_future
@@ -69,12 +69,15 @@ def _rule_set_beside(folder: Path) -> str:
     return load_head(folder).config.rule_set if (folder / WEIGHTS).is_file() else PAPER
 
 
-def plan_and_scene(planner: Planner, observation: Observation) -> tuple[Plan, Scene]:
-    """Plans for B worlds, and the scenes in which rules judge them: those that the planner saw, if it saw any."""
+def plan_and_scene(planner: Planner, observation: Observation, road: bool = False) -> tuple[Plan, Scene]:
+    """Plans for B worlds, and the scenes in which rules judge them: those that the planner saw, if it saw any.
+
+    `road`: with what the rules of the road look at.
+    """
     if isinstance(planner, ScenePlanner):
-        scene = build_scenes(observation, replace(planner.scenes, rules=True))
+        scene = build_scenes(observation, replace(planner.scenes, rules=True, road=road))
         return planner.plan_scene(scene, observation.seeds), scene
-    return planner.plan(observation), build_scenes(observation, RULES_ALONE)
+    return planner.plan(observation), build_scenes(observation, replace(RULES_ALONE, road=road))
 
 
 def with_expert(scene: Scene, now: Observation, scenarios: Mapping[str, Scenario]) -> Scene:
@@ -115,7 +118,7 @@ class ExplainedPlanner:
         start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
-        plan, scene = plan_and_scene(self.planner, observation)
+        plan, scene = plan_and_scene(self.planner, observation, needs_road(self.rules))
         if self.expert_target:
             scene = with_expert(scene, observation, self._scenarios)
         judged = on_rules_terms(plan, scene, expert_target=self.expert_target)

@@ -37,6 +37,7 @@ class Score:
         radp score runs/pdm --json
         radp score exported/ --quiet
         radp score drive.msgpack.xz --maps nuplan/maps
+        radp score runs/idm runs/pdm --rulebook
     """
 
     paths: Positional[tuple[Path, ...]]
@@ -49,8 +50,12 @@ class Score:
     """Print one JSON object: drives (the score cards), summary, errors."""
     quiet: bool = False
     """Print the summary only."""
+    rulebook: bool = False
+    """Compare the drives of two files or folders by the rulebook instead: who keeps the higher tiers better."""
 
     def __call__(self) -> int:
+        if self.rulebook:
+            return self._by_rulebook()
         from radp.metrics.card import card_text, score_card
         from radp.metrics.score import evaluate_many
         from radp.metrics.summary import summarise, summary_text
@@ -76,6 +81,39 @@ class Score:
         elif len(cards) > 1 or self.quiet:
             print(summary_text(summary))
         return 2 if errors or not cards or (missing and not self.allow_missing) else 0
+
+    def _by_rulebook(self) -> int:
+        """Drives of the same scenarios at two paths, pair by pair."""
+        from radp.evaluation.rulebook import compare_drives, comparison_text
+
+        if len(self.paths) != 2:
+            raise BadInput(f"the rulebook compares the drives of two paths, not of {len(self.paths)}")
+        errors: list[str] = []
+        missing: list[str] = []
+        first, second = (
+            {rollout.scenario.token: rollout for rollout in _rollouts((path,), self.maps, errors, missing)}
+            for path in self.paths
+        )
+        both = [token for token in first if token in second]
+        if not both:
+            raise BadInput(f"{self.paths[0]} and {self.paths[1]} hold no drives of the same scenario")
+        found = []
+        for token in both:
+            found.append(compare_drives(first[token], second[token]))
+            if not (self.json or self.quiet):
+                print(comparison_text(found[-1]), end="\n\n")
+        counts = _counts(found)
+        if self.json:
+            print(json_text({"drives": found, "summary": counts, "errors": errors}))
+        else:
+            said = ", ".join(f"{name} in {count}" for name, count in counts.items())
+            print(f"{self.paths[0]} against {self.paths[1]}: {said} of {len(found)} drives")
+        return 2 if errors or (missing and not self.allow_missing) else 0
+
+
+def _counts(found: list[dict[str, Any]]) -> dict[str, int]:
+    """How often each outcome came out."""
+    return {name: sum(one["outcome"] == name for one in found) for name in ("better", "worse", "incomparable", "equal")}
 
 
 def _is_table(path: Path) -> bool:

@@ -20,6 +20,7 @@ class Simulate(Simulation):
 
     Example:
         radp simulate --planner pdm_closed --scenarios path/to/store --agents reactive --out runs/pdm
+        radp simulate --planner runs/w/model --scenarios sumo14-val --weights collision=3 goal=0.5 --out runs/careful
         radp simulate --planner my_planner.py:MyPlanner --scenarios scenario.json.gz --out runs/mine --workers 2
     """
 

@@ -186,19 +186,26 @@ class TrainAlign:
         import torch
 
         from radp.model.paths import model_path
+        from radp.model.rule_weights import conditioned
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
+        from radp.rules import needs_road
         from radp.runs.folder import RunFolder
         from radp.training.align import check_way, train_align
         from radp.training.data import open_samples
         from radp.training.focus import Focus
         from radp.training.loop import is_main_process
+        from radp.training.rule_terms import rules_of_loss
 
         torch.set_num_threads(self.training.threads)
         check_way(self.config)
         model = load_planner_model(model_path(self.base))
         config = self.config if self.focus is not None else replace(self.config, focus_share=0.0)
-        samples = open_samples(self.data, scene_config(model.config, rules=True), config.avoid.hold == "logs")
+        rules = rules_of_loss(config)
+        if config.weighting.conditioned:
+            model = conditioned(model, [rule.name for rule in rules])
+        scenes = scene_config(model.config, rules=True, road=needs_road(rules))
+        samples = open_samples(self.data, scenes, config.avoid.hold == "logs")
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
         facts = {"base": self.base, "data": self.data, "samples": len(samples), "focus": len(chosen)}
         held_out, drives = self.training.watched(scene_config(model.config))

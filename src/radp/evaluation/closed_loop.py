@@ -71,11 +71,22 @@ def driver_of(job: Simulation) -> Planner:
         planner = load_planner(job.planner)
     except UnknownPlanner as error:
         raise BadInput(str(error)) from None
+    if job.weights:
+        planner = _weighted(planner, job)
     if job.attribution != "teacher":
         return planner
     from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
 
     return ExplainedPlanner(planner, usual_levels(job, planner), job.rule_set, job.expert_target)
+
+
+def _weighted(planner: Planner, job: Simulation) -> Planner:
+    """The planner with the weights of rules that the job gives it."""
+    from radp.model.rule_weights import parse_weights
+
+    if not hasattr(planner, "with_weights"):
+        raise BadInput(f"planner {job.planner!r} takes no weights of rules")
+    return planner.with_weights(parse_weights(job.weights))
 
 
 def usual_levels(job: Simulation, planner: Planner) -> Calibration | None:

@@ -13,6 +13,7 @@ from radp.model.network import DiffusionModel
 from radp.model.paths import model_path
 from radp.planners.diffusion import scene_config
 from radp.planners.learned import load_planner_model
+from radp.rules import needs_road, rule_set
 from radp.runs.errors import BadInput
 from radp.runs.settings import as_json, narrowed
 from radp.scene.samples import Samples
@@ -41,4 +42,5 @@ def cache_states(cached: CachedStates, out: Path, workers: int = 1) -> Cache:
 
 
 def _states(judged: JudgedStates, model: DiffusionModel) -> Samples:
-    return open_states(judged.data, scene_config(model.config, rules=True), judged.stride)
+    scenes = scene_config(model.config, rules=True, road=needs_road(rule_set(judged.rule_set)))
+    return open_states(judged.data, scenes, judged.stride)

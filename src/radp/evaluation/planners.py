@@ -102,10 +102,19 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
 
 def drive(job: Simulation, out: Path, workers: int = 1, plan_timeout: float | None = None) -> Row:
     """One planner on one split with one seed. A seed has its own run folder: more seeds cost their own drives only."""
-    names = Path(job.scenarios).name, job.agents, Path(job.planner).name
-    folder = out / ("-".join(names) + (f"-seed{job.seed}" if job.seed else ""))
+    names, folder = names_of(job), run_folder(job, out)
     summarise_run(run_simulation(job, folder, workers=workers, plan_timeout=plan_timeout))
     return Row.read(folder, *names, job.seed)
+
+
+def names_of(job: Simulation) -> tuple[str, str, str]:
+    """Split, agents and planner, as tables call them."""
+    return Path(job.scenarios).name, job.agents, Path(job.planner).name
+
+
+def run_folder(job: Simulation, out: Path) -> Path:
+    """Where the drives of one row are."""
+    return out / ("-".join(names_of(job)) + (f"-seed{job.seed}" if job.seed else ""))
 
 
 def values_of(cards: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:

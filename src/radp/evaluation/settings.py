@@ -42,8 +42,10 @@ class Simulation(DriveOptions, Assignment):
     calibration: str = ""
     """Planner whose usual levels the teacher goes by, for planners that have none of their own."""
     rule_set: str = ""
-    """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount; those of the planner's head if not
-    given, the paper's if it has none."""
+    """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more); those of the
+    planner's head if not given, the paper's if it has none."""
+    weights: tuple[str, ...] = ()
+    """How many times as much as by default rules count to a planner that takes weights: collision=3 goal=0.5."""
     expert_target: bool = False
     """The teacher's goal asks for the logged expert's progress instead of what is reachable: for studies only."""
 
@@ -129,7 +131,7 @@ class JudgedStates:
     data: Path
     """Run of `radp simulate` on training scenarios (its executed states), or samples made by `radp data samples`."""
     rule_set: str = "paper"
-    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount."""
+    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
     stride: int = 5
     """Samples (0.1 s) between two states of a drive."""
     seed: int = 0

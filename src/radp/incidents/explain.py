@@ -20,7 +20,7 @@ from radp.incidents.incident import Explained, Incident
 from radp.incidents.words import TITLES, incident_sentences, sentence
 from radp.metrics.drive import Drive, read_drive
 from radp.metrics.score import ScenarioScore, evaluate
-from radp.rules import rule_set
+from radp.rules import needs_road, rule_set
 from radp.rules.sets import V2
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
@@ -150,9 +150,9 @@ def explain_plan(
     plan: Plan, scenario: Scenario, step: int = 0, calibration: Calibration | None = None, rules: str = ""
 ) -> tuple[Explained, Attribution]:
     """One plan of anybody's, made `step` samples after the scenario's start, in the world as the log has it."""
-    scene = build_scenes(observe_logs([scenario], step), RULES_ALONE)
     name = rules or (V2 if calibration is None else calibration.rule_set)
     chosen = rule_set(name)
+    scene = build_scenes(observe_logs([scenario], step), replace(RULES_ALONE, road=needs_road(chosen)))
     trajectory, context = on_rules_terms(plan, scene)
     why = attribute(trajectory, context, None, calibration, chosen)
     reasons = reasons_of(why, trajectory, context, chosen, calibration)

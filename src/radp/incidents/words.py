@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from radp.incidents.incident import Explained, Incident, Press, Remedy
-from radp.rules import registered_rules
+from radp.rules import registered_rules, rule_set
+from radp.rules.sets import ROAD
 
 MOST_LEVEL = 20.0  # larger ratios are said as "more than"
 UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"
@@ -85,7 +86,8 @@ def sentence(moment: dict[str, Any]) -> str:
     if top["rule"] == "collision" and moment["object"] is not None:
         named = thing_words(moment["object"]["object"], moment["object"]["track"])
         words += f", because of {named} ({100 * moment['object']['share']:.0f} % of it)"
-    describes = {rule.name: rule.describes for rule in registered_rules()}.get(top["rule"], top["rule"])
+    known = {rule.name: rule.describes for rule in (*rule_set(ROAD), *registered_rules())}
+    describes = known.get(top["rule"], top["rule"])
     words += f": {describes}{margin_words(top)}" if top["margin"] is not None else ""
     return words + _others(ordered)
 

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from radp.geometry.boxes import separation_of
+from radp.rules.body import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER
 from radp.rules.collision import Collision
-from radp.rules.context import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER, RuleContext
+from radp.rules.context import RuleContext
 from radp.rules.lane import BodyLane
 from radp.sim.plan import STEP_SECONDS
 

@@ -37,6 +37,8 @@ def check_way(config: AlignConfig) -> None:
     avoid = config.avoid
     if avoid.hold == "logs" and avoid.way != "x0":
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
+    if avoid.hold == "base" and (config.weighting.conditioned or config.weighting.tiers):
+        raise BadInput("--conditioned and --tiers need --hold logs")
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
     if not 1 <= avoid.calls <= STEPS:
@@ -67,6 +69,9 @@ def train_align(
         return target
     if adapters:
         save_adapters(model, target)
+        if config.weighting.conditioned:  # adapters alone do not hold the input for weights
+            whole = model.merge_and_unload()  # type: ignore[operator]  # a method of PEFT's
+            target = save_model(whole, folder.path / "model", folder.config, folder.config["commit"])
     else:
         save_model(base, target, folder.config, folder.config["commit"])
     if config.rules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from radp.training.augmentation import Draws, augment
 from radp.training.base import BaseTask
 from radp.training.loop import shuffled_rows, step_seed
 from radp.training.rule_terms import RuleTerms
+from radp.training.rule_weighting import draw_log_weights
 from radp.training.settings import AlignConfig, BaseConfig
 
 
@@ -49,7 +51,12 @@ class AlignTask:
     def batch(self, step: int, rank: int, processes: int) -> Scene:
         rows = self.rows(step, rank, processes)
         generator = torch.Generator().manual_seed(step_seed(self.config.loop.seed + 1, step, rank))
-        return augment(self.samples.read(rows), Draws.make(len(rows), generator), self.config.augment)
+        scene = augment(self.samples.read(rows), Draws.make(len(rows), generator), self.config.augment)
+        if not self.config.weighting.conditioned:
+            return scene
+        generator = torch.Generator().manual_seed(step_seed(self.config.loop.seed + 2, step, rank))
+        drawn = draw_log_weights(len(rows), len(self.rules), self.config.weighting.spread, generator)
+        return replace(scene, rule_weights=drawn)
 
     def rows(self, step: int, rank: int, processes: int) -> np.ndarray:
         """(b,) samples of this process, in every process some of the focus."""
@@ -72,7 +79,9 @@ class AlignTask:
         if not bool(counted.any()):
             return total, parts
         judged = self.terms.judge(plan[counted], [context.rows(counted) for context in contexts])
-        rule_loss = self.terms.total(judged)
+        drawn = batch.rule_weights
+        drawn = None if drawn is None else drawn.repeat_interleave(len(counted) // len(batch), 0)[counted]
+        rule_loss = self.terms.total(judged, drawn, diffusion.output)
         parts |= self._shares(total, rule_loss, diffusion.output) | self.terms.records(judged)
         return total + rule_loss, parts | {"rules": rule_loss.item()}
 
@@ -100,7 +109,10 @@ class AlignTask:
 def trainable(base: DiffusionModel, config: AlignConfig) -> nn.Module:
     """The model in which only the adapters, or the decoder, learn."""
     if config.avoid.trained == "adapters":
-        return add_adapters(base, config.lora)
+        model = add_adapters(base, config.lora)
+        if config.weighting.conditioned and base.decoder.weight_embedding is not None:
+            base.decoder.weight_embedding.requires_grad_(True)
+        return model
     base.requires_grad_(False)
     base.decoder.requires_grad_(True)
     return base

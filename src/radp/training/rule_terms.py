@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radp.rules import RuleContext, rule_costs, rule_set
+from radp.rules import Rule, RuleContext, rule_costs, rule_set
 from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_off_road
 from radp.rules.scales import RuleScales
 from radp.runs.errors import BadInput
 from radp.scene.scene import Scene
+from radp.training.rule_weighting import RuleWeighting
 from radp.training.settings import AlignConfig
 
 COMPRESSED_SCALES = (0.01, 10.0)
@@ -33,20 +34,27 @@ class Judged:
         return self.counted.any(-1)
 
 
+def rules_of_loss(config: AlignConfig) -> tuple[Rule, ...]:
+    """Those of the rule set that are not left out; BadInput if none is."""
+    known = rule_set(config.avoid.rule_set)
+    for name in config.avoid.without:
+        if name not in {rule.name for rule in known}:
+            raise BadInput(f"no rule {name!r} to leave out; expected one of {', '.join(r.name for r in known)}")
+    rules = tuple(rule for rule in known if rule.name not in config.avoid.without)
+    if not rules:
+        raise BadInput("all rules are left out; --no-rules says the same")
+    return rules
+
+
 class RuleTerms:
     """sum_i w_i f(J_i / s_i), with f and the gate of the settings; `memory` holds the running scales s."""
 
     def __init__(self, config: AlignConfig) -> None:
         self.config, self.avoid = config, config.avoid
-        known = rule_set(config.avoid.rule_set)
-        for name in config.avoid.without:
-            if name not in {rule.name for rule in known}:
-                raise BadInput(f"no rule {name!r} to leave out; expected one of {', '.join(r.name for r in known)}")
-        self.rules = tuple(rule for rule in known if rule.name not in config.avoid.without)
-        if not self.rules:
-            raise BadInput("all rules are left out; --no-rules says the same")
+        self.rules = rules_of_loss(config)
         self.memory = RuleScales(len(self.rules))
-        self.weights = torch.tensor([rule.weight for rule in self.rules])
+        self.weighting = RuleWeighting(config.weighting, self.rules, self.memory)
+        self.weights = self.weighting.weights
 
     def contexts(self, scene: Scene, horizon: int, draws: int = 1) -> list[RuleContext]:
         """One or two contexts of B * draws plans of B scenes, draws of one scene in a row."""
@@ -92,9 +100,12 @@ class RuleTerms:
         scale = self.memory.scale.clamp(*COMPRESSED_SCALES) if self.config.normalise else 1.0
         return torch.sqrt(1 + costs / scale) - 1 if self.avoid.root else torch.log1p(costs / scale)
 
-    def total(self, judged: Judged) -> Tensor:
-        """The scalar that is added to the loss: lambda times the weighted mean over all plans."""
-        return self.config.strength * (judged.terms.mean(0) * self.weights).sum()
+    def total(self, judged: Judged, log_weights: Tensor | None = None, output: Tensor | None = None) -> Tensor:
+        """The scalar that is added to the loss: lambda times the weighted mean over all plans.
+
+        log_weights (C, M) of their samples, if these have their own; `output`: the network's answer behind the plans.
+        """
+        return self.config.strength * self.weighting(judged.terms, judged.costs, log_weights, output)
 
     def records(self, judged: Judged) -> dict[str, float]:
         """What is written to log.jsonl."""
@@ -104,7 +115,7 @@ class RuleTerms:
             values[f"cost/{rule.name}"] = costs[:, i].mean().item()
             values[f"scale/{rule.name}"] = self.memory.scale[i].item()
             values[f"normalised/{rule.name}"] = normalised[:, i].mean().item()
-        return values
+        return values | self.weighting.records()
 
 
 def to_mend(plan: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:

@@ -87,6 +87,23 @@ def paper_loop() -> LoopConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WeightingConfig:
+    """How the rules are weighed against each other: ours, all off by default."""
+
+    conditioned: bool = False
+    """Weights of rules become an input: each sample draws its own around the default, and its rule loss uses them. The
+    whole model is written to OUT/model."""
+    spread: float = 4.0
+    """Weights are drawn between 1 / spread and spread times the default, evenly in their logarithm."""
+    dual_step: float = 0.0
+    """Step of dual ascent: w <- w exp(step * (cost - budget)) after each batch; 0 keeps the weights fixed."""
+    budgets: tuple[str, ...] = ()
+    """Mean cost that dual ascent allows a rule, such as collision=0.05; rules without one keep their weight."""
+    tiers: bool = False
+    """A rule of a lower tier of the rulebook never pulls against one of a higher tier."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AvoidConfig:
     """What makes alignment specific: ours, all off by default. docs/training.md has the recipe."""
 
@@ -102,7 +119,7 @@ class AvoidConfig:
     trained: Literal["adapters", "decoder"] = "adapters"
     """What learns: LoRA adapters, as in the paper, or the whole decoder."""
     rule_set: str = "paper"
-    """Rules of the loss: paper, avoid (made for own states), v2, v2-2s, v2-discount."""
+    """Rules of the loss: paper, avoid (made for own states), v2, v2-2s, v2-discount, road (eight more)."""
     without: tuple[str, ...] = ()
     """Rules left out of the loss, by name."""
     gate: bool = False
@@ -134,6 +151,7 @@ class AlignConfig:
 
     loop: LoopConfig = field(default_factory=paper_loop)
     lora: LoraSettings = field(default_factory=LoraSettings)
+    weighting: WeightingConfig = field(default_factory=WeightingConfig)
     avoid: AvoidConfig = field(default_factory=AvoidConfig)
     strength: float = 0.004
     """Weight of the rules beside the diffusion loss (lambda in the paper)."""

@@ -94,7 +94,7 @@ def drawn_data(
     tracks = near_tracks(rollout, reach)
     seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
     motion = np.stack((ego[:, Ego.VX], ego[:, Ego.AX]), -1)
-    data = {
+    data: dict[str, Any] = {
         "planner": rollout.planner,
         "agents": rollout.agent_mode,
         "failure": rollout.failure,

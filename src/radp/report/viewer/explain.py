@@ -13,7 +13,8 @@ from radp.attribution.afterwards import Judged, scenes_of_drive, tracks_of_drive
 from radp.attribution.calibration import Calibration
 from radp.incidents.course import MOSTLY, OF_MOTION, shares_of
 from radp.incidents.words import MOST_LEVEL
-from radp.rules import default_rules, registered_rules
+from radp.rules import default_rules, registered_rules, rule_set
+from radp.rules.sets import ROAD
 from radp.sim.rollout import Rollout
 
 
@@ -69,8 +70,8 @@ def rules_reported(explanations: Iterable[Explanation | None]) -> list[str]:
 
 
 def rule_words(names: Iterable[str]) -> list[dict[str, str]]:
-    """What a page says about rules: name, and what is at stake if the rule is registered."""
-    describes = {rule.name: rule.describes for rule in registered_rules()}
+    """What a page says about rules: name, and what is at stake if the rule is known."""
+    describes = {rule.name: rule.describes for rule in (*rule_set(ROAD), *registered_rules())}
     return [{"name": name, "describes": describes.get(name, name)} for name in names]
 
 

@@ -634,6 +634,9 @@ def test_one_sentence_and_code_2(
     arguments = make(Place(tmp_path / "place"))
     assert main(arguments) == 2
     said = capsys.readouterr().err
+    if make is own_plan:  # the user's own lines of the traceback come first, once
+        lines, said = said.split("radp: ")[0], "radp: " + said.split("radp: ", 1)[1]
+        assert "own.py" in lines and "site-packages" not in lines
     assert said.startswith("radp: ") and said.count("\n") == 1 and said.endswith("\n"), said
     assert words in said
     assert "Traceback" not in said and said.strip().isprintable()

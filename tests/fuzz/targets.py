@@ -17,6 +17,8 @@ import pyarrow.parquet
 from tests.sources import made_formats
 from tests.storage.old_folders import unpack
 
+PARTS = ("train", "validation")  # of a training's log
+
 
 @dataclass(frozen=True)
 class Target:
@@ -76,7 +78,7 @@ def write_other_seeds(folder: Path) -> None:
     from tests.made_models import randomised
     from tests.sources.nuplan.test_samples import write_sample
 
-    for name in ("published", "results", "nuplan-sample", "gz"):
+    for name in ("published", "results", "nuplan-sample", "gz", "training-log"):
         (folder / name).mkdir()
     export_published(
         randomised(replace(NUPLAN, hidden=16, heads=2, encoder_depth=1)), folder / "published" / "model.pth"
@@ -95,6 +97,8 @@ def write_other_seeds(folder: Path) -> None:
     lines = [",".join("" if v is None else str(v) for v in row) for row in zip(*table.values())]
     (folder / "results" / "made.csv").write_text("\n".join((",".join(table), *lines)) + "\n")
     pyarrow.parquet.write_table(pyarrow.table(table), folder / "results" / "made.parquet")
+    rows = [{"step": step, "part": part, "ego": 0.1, "neighbour": 0.2} for part in PARTS for step in (50, 100)]
+    (folder / "training-log" / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     focus = {"rows": [0, 2], "looked_at": 3, "of": 4, "planner": "p", "within": 5.0, "seed": 0}
     write_json_atomically(folder / "focus.json", {"format": "radp-focus", **focus})
 
@@ -235,9 +239,9 @@ def published(folder: Path) -> None:
 
 
 def tensors(folder: Path) -> None:
-    from radp.planners.zoo.checkpoint import load_published
+    from radp.planners.zoo.checkpoint import read_tensors
 
-    load_published(folder / "published" / "model.pth")
+    read_tensors(folder / "published" / "model.pth")
 
 
 def zoo_folder(folder: Path) -> None:
@@ -269,8 +273,8 @@ def cards(folder: Path) -> None:
 def training_log(folder: Path) -> None:
     from radp.report.learning_curves import read_log
 
-    for part in ("train", "validation"):
-        read_log(folder / "trained", part)
+    for part in PARTS:
+        read_log(folder / "training-log", part)
 
 
 def focus(folder: Path) -> None:
@@ -325,7 +329,7 @@ TARGETS: dict[str, Target] = {
     "nuplan-sample": Target(partial(convert, "nuplan-sample", "nuplan-sample", "sdc"), ("nuplan-sample/*",)),
     "compressed-json": Target(compressed_json, ("gz/*",)),
     "cards": Target(cards, ("runs/reactive/cards.jsonl",)),
-    "training-log": Target(training_log, ("trained/log.jsonl",)),
+    "training-log": Target(training_log, ("training-log/log.jsonl",)),
     "focus": Target(focus, ("focus.json",)),
     "training-state": Target(training_state, ("trained/**/*.*",)),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from radp.metrics.score import evaluate
+from radp.metrics.score import METRICS, evaluate
 from radp.planners import load_planner
 from radp.planners.takeover import Takeover
 from radp.runs.errors import BadInput
@@ -101,13 +101,14 @@ def test_moments_of_takeover_leave_eight_seconds_and_come_before_the_collision()
 
 
 def test_collisions_are_read_from_the_cards_of_a_run(tmp_path):
+    rest = {"kind": "x", "score": 1.0, "metrics": {name: {"value": 1.0} for name in METRICS}}
     cards = [
-        {"token": "a", "collisions": [{"time": 6.2, "at_fault": True}, {"time": 3.0, "at_fault": False}]},
-        {"token": "b", "collisions": []},
+        {"token": "a", **rest, "collisions": [{"time": 6.2, "at_fault": True}, {"time": 3.0, "at_fault": False}]},
+        {"token": "b", **rest, "collisions": []},
     ]
     (tmp_path / "cards.jsonl").write_text("".join(json.dumps(card) + "\n" for card in cards))
     assert collision_samples(tmp_path) == {"a": 62}
-    with pytest.raises(BadInput, match="no finished run"):
+    with pytest.raises(BadInput, match="not finished"):
         collision_samples(tmp_path / "nowhere")
 
 

@@ -18,10 +18,10 @@ class EvaluateStates(StateWatch):
     `out`, also written: OUT/states.md and OUT/states.json.
 
     Example:
+        radp evaluate states --planners runs/base/model runs/avoid/planner --data runs/held-samples --out runs/states
         radp data drive --scenarios runs/train@every-8+1 --planner runs/base/model --min-score 0 --no-gates \\
             --out runs/held
         radp data samples --scenarios runs/held --other-egos 0 --stride 6 --future 40 --out runs/held-samples
-        radp evaluate states --planners runs/base/model runs/avoid/planner --data runs/held-samples --out runs/states
     """
 
     data: Path

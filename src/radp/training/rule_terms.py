@@ -21,7 +21,7 @@ COLLISION, LANE = "collision", "lane"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPlans:
     """What the rules say of C plans: costs (C, M) in their own units, which of them count (C, M), terms (C, M)."""
 
     costs: Tensor
@@ -64,7 +64,7 @@ class RuleTerms:
             made = [avoidable(context) for context in made]
         return [context.repeat_interleave(draws) for context in made]
 
-    def judge(self, plan: Tensor, contexts: Sequence[RuleContext], counted: Tensor | None = None) -> Judged:
+    def judge(self, plan: Tensor, contexts: Sequence[RuleContext], counted: Tensor | None = None) -> JudgedPlans:
         """Plans (C, H, 4) in metres -> mean over the contexts; plans that are not `counted` (C,) have no say."""
         parts = []
         for context in contexts:
@@ -75,7 +75,7 @@ class RuleTerms:
             self.memory.update(torch.stack([costs for costs, _ in parts]).mean(0)[taken])
         terms = [self.shaped(costs) * opens for costs, opens in parts]
         opened = torch.stack([opens for _, opens in parts]).any(0)
-        return Judged(torch.stack([costs for costs, _ in parts]).mean(0), opened, torch.stack(terms).mean(0))
+        return JudgedPlans(torch.stack([costs for costs, _ in parts]).mean(0), opened, torch.stack(terms).mean(0))
 
     def opens(self, plan: Tensor, context: RuleContext) -> Tensor:
         """(C, M) bool: which rules count for each plan; without a gate all of them."""
@@ -100,14 +100,14 @@ class RuleTerms:
         scale = self.memory.scale.clamp(*COMPRESSED_SCALES) if self.config.normalise else 1.0
         return torch.sqrt(1 + costs / scale) - 1 if self.avoid.root else torch.log1p(costs / scale)
 
-    def total(self, judged: Judged, log_weights: Tensor | None = None, output: Tensor | None = None) -> Tensor:
+    def total(self, judged: JudgedPlans, log_weights: Tensor | None = None, output: Tensor | None = None) -> Tensor:
         """The scalar that is added to the loss: lambda times the weighted mean over all plans.
 
         log_weights (C, M) of their samples, if these have their own; `output`: the network's answer behind the plans.
         """
         return self.config.strength * self.weighting(judged.terms, judged.costs, log_weights, output)
 
-    def records(self, judged: Judged) -> dict[str, float]:
+    def records(self, judged: JudgedPlans) -> dict[str, float]:
         """What is written to log.jsonl."""
         costs, normalised = judged.costs.detach(), self.normalised(judged.costs.detach())
         values: dict[str, float] = {}

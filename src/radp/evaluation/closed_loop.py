@@ -26,6 +26,7 @@ from radp.evaluation.settings import ATTRIBUTIONS, Simulation
 from radp.metrics.card import score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
+from radp.model.memory import keep_freed_memory
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
 from radp.runs.errors import BadInput, EndOfRun, reading_file
@@ -225,6 +226,7 @@ def _drive_missing(
     run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int, plan_timeout: float | None
 ) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
+    keep_freed_memory()
     drive = partial(_drive_here, driver, run.split, run.store, run.job)
     if workers > 1 or plan_timeout is not None:
         drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
@@ -265,6 +267,7 @@ def _drive_in_worker(job: Simulation, drives: Path, plan_timeout: float | None, 
 @cache
 def _equipment(job: Simulation) -> tuple[Planner, Split]:
     """Planner and scenarios, once per process."""
+    keep_freed_memory()
     return driver_of(job), split_of(job)
 
 

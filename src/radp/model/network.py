@@ -48,8 +48,9 @@ class DiffusionModel(nn.Module):
         )
 
     def context(self, observed: Scene) -> tuple[Context, Encoding]:
-        """Normalised Scene -> what stays the same through all denoising calls."""
-        encoding = self.encoder(observed)
+        """Normalised Scene -> what stays the same through all denoising calls, and the encoding it is made of."""
+        drops = self.training and self.config.encoder_dropout > 0.0
+        encoding = self.encoder(observed, pack=not drops and not torch.compiler.is_compiling())
         return self.decoder.context(observed, encoding), encoding
 
     def denoise(self, x: Tensor, time: Tensor, modulation: Modulation, context: Context) -> tuple[Tensor, Tensor]:

@@ -148,7 +148,7 @@ def draw_plans(
     return PlanSample(
         trajectories=joint.unflatten(0, (batch, samples)),
         tokens=tokens.unflatten(0, (batch, samples)),
-        encoding=encoding,
+        encoding=encoding.whole(),
         trace=_trace(calls, record) if record is not None else None,
     )
 

@@ -34,6 +34,7 @@ from radp.cli.evaluate import EvaluateFidelity, EvaluatePlanners
 from radp.cli.explain import Explain
 from radp.cli.export import ExportJson
 from radp.cli.export_diffusion_planner import ExportDiffusionPlanner
+from radp.cli.export_onnx import ExportOnnx
 from radp.cli.faithfulness import EvaluateFaithfulness
 from radp.cli.gallery import DataGallery
 from radp.cli.intervention import EvaluateIntervention
@@ -95,7 +96,7 @@ VERBS: Verbs = {
     "reproduce": Reproduce,
     "view": ViewDrives,
     "bench": Bench,
-    "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
+    "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner, "onnx": ExportOnnx},
 }
 ABOUT = "Rule-aligned diffusion planning for autonomous driving. `radp VERB --help` explains a verb; `radp --version`."
 CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)

@@ -65,6 +65,10 @@ def driver_of(job: Simulation) -> Planner:
         planner = load_planner(job.planner)
     except UnknownPlanner as error:
         raise BadInput(str(error)) from None
+    if job.backend != "torch":
+        from radp.planners.backends import on_backend, settled_backend
+
+        planner = on_backend(planner, settled_backend(planner, job.backend))
     if job.attribution != "teacher":
         return planner
     from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
@@ -97,7 +101,7 @@ def planner_facts(job: Simulation, driver: Planner, *folders: Path | str) -> dic
         return facts
     for folder in (Path(folder) for folder in folders):
         before = RunFolder.open(folder).settings if RUN.is_in(folder) else {}
-        if before.get("planner") != job.planner:
+        if before.get("planner") != job.planner or before.get("backend", "torch") != job.backend:
             continue
         if "planner_hash" not in before and not learned:  # 0.1.0 noted the source file, which is compared as well
             return facts
@@ -197,6 +201,10 @@ def _settled(simulation: Simulation) -> Simulation:
 
         rule_set(simulation.rule_set)  # BadInput if there is none of this name
     plain = narrowed(Simulation, simulation)
+    if plain.backend != "torch":
+        from radp.planners.backends import settled_backend
+
+        plain = replace(plain, backend=settled_backend(load_planner(plain.planner), plain.backend))
     return replace(plain, scenarios=_absolute(plain.scenarios), keep_plans=plain.keep_plans or taught)
 
 

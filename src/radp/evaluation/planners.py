@@ -15,6 +15,7 @@ from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
 from radp.evaluation.settings import Comparison, Simulation
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
+from radp.planners.backends import takes_backend
 from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
 from radp.sim.planner import is_random
@@ -88,10 +89,12 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
     if wanted.seeds < 1:
         raise BadInput(f"seeds is {wanted.seeds}, expected at least 1")
     several = {planner for planner in wanted.planners if wanted.seeds > 1 and is_random(load_planner(planner))}
+    quicker = set() if wanted.backend == "torch" else {p for p in wanted.planners if takes_backend(load_planner(p))}
     rows = []
     for split, agents, planner in product(wanted.splits, wanted.agents, wanted.planners):
         seeds = range(wanted.seed, wanted.seed + (wanted.seeds if planner in several else 1))
-        job = Simulation(planner=planner, scenarios=split, agents=agents, limit=wanted.limit)
+        backend = wanted.backend if planner in quicker else "torch"
+        job = Simulation(planner=planner, scenarios=split, agents=agents, limit=wanted.limit, backend=backend)
         rows.append(over_seeds([drive(replace(job, seed=seed), out, workers, plan_timeout) for seed in seeds]))
     return rows
 

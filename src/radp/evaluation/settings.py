@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from tyro.conf import arg
 
-from radp.sim.settings import AGENT_MODES, Agents, DriveOptions
+from radp.sim.settings import AGENT_MODES, Agents, Backend, DriveOptions
 
 AttributionMode = Literal["own", "teacher"]
 ATTRIBUTIONS: tuple[AttributionMode, ...] = get_args(AttributionMode)
@@ -38,6 +38,9 @@ class Simulation(DriveOptions, Assignment):
     rule_set: str = ""
     """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount; those of the planner's head if not
     given, the paper's if it has none."""
+    backend: Backend = "torch"
+    """What computes a diffusion planner: torch, onnx, openvino, or auto for what is installed (config.json says which).
+    Plans are the same within rounding."""
     expert_target: bool = False
     """The teacher's goal asks for the logged expert's progress instead of what is reachable: for studies only."""
 
@@ -56,6 +59,8 @@ class Comparison:
     """At most this many scenarios of each split."""
     seed: int = 0
     """Of the planners' randomness; the first of several."""
+    backend: Backend = "torch"
+    """What computes the diffusion planners among them: torch, onnx, openvino, or auto for what is installed."""
     seeds: int = 1
     """How many seeds each scenario is driven with, averaged inside it; planners without randomness drive once."""
 

@@ -161,7 +161,7 @@ class Decoder(nn.Module):
         self.blocks = cast("Sequence[DiTBlock]", blocks)  # the type ModuleList does not say of what
         self.final_layer = FinalLayer(dim, config.state_dim)
 
-    def context(self, scene: Scene, encoding: Encoding) -> Context:
+    def context(self, scene: Scene, encoding: Encoding, dense: bool = False) -> Context:
         """Route encoding and the keys and values of cross-attention: once a plan, not once a denoising step."""
         route = self.route_encoder(scene.route_lanes)
         if self.speed_embedding is not None:
@@ -170,7 +170,7 @@ class Decoder(nn.Module):
             route=route,
             keys_values=[block.cross_attn.keys_values(encoding.tokens, packed=True) for block in self.blocks],
             token_bias=self._token_bias(encoding),
-            agent_bias=self._agent_bias(present(current_states(scene, self.neighbours))),
+            agent_bias=self._agent_bias(present(current_states(scene, self.neighbours)), dense),
         )
 
     def _token_bias(self, encoding: Encoding) -> Tensor | None:
@@ -182,9 +182,9 @@ class Decoder(nn.Module):
         bias[..., -1] = math.log(encoding.alike)  # n equal keys are one key of n times the weight
         return bias
 
-    def _agent_bias(self, there: Tensor) -> Tensor | None:
+    def _agent_bias(self, there: Tensor, dense: bool) -> Tensor | None:
         """there (B, P) bool. Attention without a mask is quicker."""
-        return None if not torch.compiler.is_compiling() and bool(there.all()) else hiding_bias(~there)
+        return hiding_bias(~there) if dense or not bool(there.all()) else None
 
     def _speed(self, scene: Scene) -> Tensor:
         """(B, d) from the ego's speed; in training a share of the scenes gets nothing."""

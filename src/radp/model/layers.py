@@ -25,12 +25,12 @@ def gelu_of(linear: nn.Linear, x: Tensor, approximate: str) -> Tensor:
     GELU by tanh takes as long as the product before it."""
     fused = (
         _fused_linear is not None
-        and type(linear) is nn.Linear
+        and not (torch.compiler.is_compiling() or torch.compiler.is_exporting())
         and not torch.is_grad_enabled()
+        and type(linear) is nn.Linear
         and x.dtype == torch.float32
         and x.device.type == "cpu"
         and x.numel() >= FUSED_ROWS * linear.in_features
-        and not torch.compiler.is_compiling()
     )
     if fused and _fused_linear is not None:
         return _fused_linear(x, linear.weight, linear.bias, "gelu", [], approximate)

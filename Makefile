@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-EXTRAS := dev,train,nuplan,evaluate,onnx
+EXTRAS := dev,train,nuplan,evaluate,slurm,onnx
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test test-all fuzz audit lint mutants clean
+.PHONY: setup demo docs test test-all test-engines fuzz audit lint mutants clean
 
 setup: $(STAMP)
 
@@ -22,21 +22,35 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/radp demo --out demo
 
+# The documentation as a site that opens from the file system: site/index.html.
+docs: setup
+	$(PIP) -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 test: setup
 	$(BIN)/python -m pytest -q -p tests.compile_first -n 2 --dist worksteal -m "not slow and not browser"
 
 test-all: setup
+	$(PIP) -e ".[ray]"
 	$(BIN)/python -m pytest -q
+
+# Workers, actors, nodes, jobs and drivers that are killed: Ray, and SLURM's jobs as processes. With Debian's slurm-wlm and
+# munge (and as root) also a real SLURM cluster of two nodes on this machine. Part of test-all.
+test-engines: setup
+	$(PIP) -e ".[ray]"
+	$(BIN)/python -m pytest -q tests/runs tests/cli/test_engine_verbs.py tests/training/test_srun.py
 
 # Mutated files against every reader of the project: `make fuzz FUZZ="--inputs 50000 --seed 7"`; docs/reliability.md.
 FUZZ ?= --inputs 10000 --seed 0
 fuzz: setup
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-# Known vulnerabilities of what is installed. Needs a network: without one it says so and passes.
+# Known vulnerabilities of what is installed. pip-audit skips what its service does not know, and where that does not answer
+# it calls everything sound: its list says which packages were skipped.
 audit: setup
-	@if $(PIP) pip-audit; then $(BIN)/pip-audit --skip-editable; \
-	else echo "audit: pip-audit cannot be installed here (no network?); nothing was checked"; fi
+	@if $(PIP) pip-audit; then $(BIN)/pip-audit --skip-editable --desc off; \
+	else echo "audit: pip-audit cannot be installed here; nothing was checked"; fi
 
 lint: setup
 	$(BIN)/ruff check src tests examples
@@ -49,4 +63,4 @@ mutants: setup
 	$(BIN)/python scripts/mutants.py
 
 clean:
-	rm -rf .venv demo .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv demo site .pytest_cache .ruff_cache .mypy_cache

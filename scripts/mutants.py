@@ -66,8 +66,15 @@ TARGETS: dict[str, tuple[str, ...]] = {
 SLOW = "not slow and not golden and not realdata and not browser"
 LEFT_OUT = "not whatever_the_threads and not knows_nothing"  # slow without the compiler, and no judges of such changes
 
-EQUIVALENT = {  # "file: what was changed" -> why no input tells it from the original
-    "rules/collision.py: 0.001 -> 0.1015": "a pair that closes at less than 0.1 m/s is gated by `near`, the larger one",
+EQUIVALENT = {  # "file: the line: what was changed" -> why no input tells it from the original
+    "rules/collision.py: ttc = pairs.separation.clamp(min=0) / pairs.closing.clamp(min=1e-3): 0.001 -> 0.1015": (
+        "a pair that closes at less than 0.1 m/s is gated by `near`, the larger one"
+    ),
+    "evaluation/alignment.py: risk, score = np.where(valid, risk, 0.0), np.where(valid, score, 0.0): 0.0 -> 0.1": (
+        "what is not valid counts nowhere, whatever stands there"
+    ),
+    "metrics/collisions.py: if not drive.agent_valid[a, i] or dx * dx + dy * dy > reach * reach:: "
+    "dx * dx + dy * dy -> dx * dx - dy * dy": "fewer pairs are passed over, and those that remain are tested exactly",
 }
 
 COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
@@ -87,13 +94,14 @@ class Mutant:
     before: str
     after: str
     number: int  # of the change in its file
+    code: str = ""  # the line
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
 
     @property
     def key(self) -> str:
-        return f"{self.file}: {self.before} -> {self.after}"
+        return f"{self.file}: {self.code}: {self.before} -> {self.after}"
 
 
 def changes(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -136,8 +144,10 @@ def expressions(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def mutants_of(file: str) -> list[Mutant]:
-    found = changes(ast.parse((SOURCE / file).read_text()))
-    return [Mutant(file, a.lineno, ast.unparse(a), ast.unparse(b), i) for i, (a, b) in enumerate(found)]
+    text = (SOURCE / file).read_text()
+    lines = [line.strip() for line in text.splitlines()]
+    found = enumerate(changes(ast.parse(text)))
+    return [Mutant(file, a.lineno, ast.unparse(a), ast.unparse(b), i, lines[a.lineno - 1]) for i, (a, b) in found]
 
 
 class Spot(ast.NodeTransformer):

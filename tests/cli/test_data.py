@@ -73,7 +73,7 @@ def test_whoever_reads_an_incomplete_store_learns_it(capsys, long_drives, tmp_pa
     printed = capsys.readouterr()
     assert "2 of 4 scenarios can be read; going on with these" in printed.err
     if command is SIMULATE:
-        assert "missing: 2 scenarios that could not be read" in printed.out
+        assert "missing: 2 scenarios are not among" in printed.out
         assert json.loads((tmp_path / "out" / "summary.json").read_text())["missing"] == 2
         assert main(["score", str(tmp_path / "out")]) == 0
 

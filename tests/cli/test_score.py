@@ -90,3 +90,41 @@ def test_run_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report["drives"][0]["planner"] == "log_replay"
     assert report["summary"]["score"] == simulated["score"]
     assert report["summary"]["metrics"] == simulated["metrics"]
+
+
+def test_a_run_with_missing_drives_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One drive is gone, one is damaged, one failed by the ledger: only that one counts, as failed."""
+    for seed in range(4):
+        save_json(scenario_to_json(make_scenario(seed, agents=2, frames=16)), tmp_path / "logs" / f"{seed}.json")
+    common = ["--planner", "constant_velocity", "--agents", "nonreactive", "--scenarios", str(tmp_path / "logs")]
+    run = tmp_path / "run"
+    assert main(["simulate", *common, "--out", str(run)]) == 0
+    drives = sorted((run / "drives").iterdir())
+    drives[1].unlink()
+    drives[3].unlink()
+    (run / "ledger.jsonl").write_text(json.dumps({"piece": "synthetic_000003", "reason": "it hung"}) + "\n")
+    capsys.readouterr()
+    assert main(["score", str(run), "--json"]) == 2
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    assert "1 of 4 drives are missing (the first: 'synthetic_000001'); radp simulate" in printed.err
+    assert (report["summary"]["missing"], report["summary"]["scenarios"], report["summary"]["failed"]) == (1, 3, 1)
+    assert report["summary"]["failures"] == [{"token": "synthetic_000003", "reason": "it hung"}]
+    assert main(["score", str(run), "--allow-missing", "--quiet"]) == 0
+    assert "missing: 1 scenarios are not among these drives" in capsys.readouterr().out
+    drives[0].write_bytes(drives[0].read_bytes()[:100])
+    assert main(["score", str(run), "--allow-missing", "--json"]) == 2
+    printed = capsys.readouterr()
+    assert [card["token"] for card in json.loads(printed.out)["drives"]] == ["synthetic_000002", "synthetic_000003"]
+    assert "delete it to drive the scenario again" in printed.err
+
+
+@pytest.mark.parametrize("verb", ["alignment", "prognosis", "faithfulness", "intervention"])
+def test_tables_of_a_part_of_a_run_are_refused(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_json(scenario_to_json(make_scenario(1, agents=2, frames=16)), tmp_path / "log.json")
+    settings = {"planner": "idm", "scenarios": str(tmp_path / "log.json")}
+    about = {"format": "radp-run", "format_version": 1, "command": "simulate", "seed": 0, "settings": settings}
+    save_json(about, tmp_path / "run" / "config.json")
+    assert main(["evaluate", verb, str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
+    assert "1 of 1 drives are missing (the first: 'synthetic_000001')" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -44,6 +44,7 @@ def test_run_prints_its_summary_and_leaves_a_folder(
         (("--scenarios", "nowhere"), "neither a packaged split"),
         (("--batch", "0"), "batch is 0"),
         (("--controller", "pid"), "controller"),
+        (("--weights", "goal=2"), "'constant_velocity' takes no weights of rules"),
     ],
 )
 def test_bad_input_is_one_sentence_and_code_2(

@@ -362,7 +362,33 @@ def run_of_nothing(p: Place) -> list[str]:
     return ["view", str(p.json("run/config.json", {"format": "radp-run", "format_version": 1}).parent)]
 
 
+def links_in_a_ring(p: Place) -> list[str]:
+    (p.path / "ring").symlink_to(p.path / "ring")
+    return p.simulate("constant_velocity", "--scenarios", str(p.path / "ring"))
+
+
+def cards_of_nothing(p: Place) -> list[str]:
+    run = p.file("run/cards.jsonl", "{}\n").parent
+    return [
+        "data",
+        "drive",
+        "--scenarios",
+        str(p.scenario),
+        "--after",
+        "idm",
+        "--run",
+        str(run),
+        "--out",
+        str(p.path / "d"),
+    ]
+
+
 # ---- training ----
+
+
+def log_of_another_training(p: Place) -> list[str]:
+    run = p.json("run/log.jsonl", {"part": "train", "step": 1}).parent
+    return ["train", "curves", "--runs", str(run), "--out", str(p.path / "curves.png")]
 
 
 def npz(p: Place, content: bytes) -> list[str]:
@@ -391,6 +417,9 @@ def focus_of_words(p: Place) -> list[str]:
 CASES: dict[str, tuple[Callable[[Place], list[str]], str]] = {
     case.__name__: (case, words)
     for case, words in {
+        links_in_a_ring: "ring",
+        cards_of_nothing: "cards.jsonl: not a readable list of score cards",
+        log_of_another_training: "log.jsonl: not a readable log of a training (it lacks the losses ego and neighbour)",
         pth_without_args: "args.json beside it",
         foreign_pth: "not a plain weights file",
         pth_of_numbers: "expected a dict, found list",
@@ -552,6 +581,18 @@ CASES |= {
     "fidelity_without_a_head": (
         lambda p: ["evaluate", "fidelity", "--planner", "idm", "--splits", str(p.scenario), "--out", str(p.path / "o")],
         "head",
+    ),
+    "states_of_one_planner": (
+        lambda p: ["evaluate", "states", "--planners", str(p.model()), "--data", str(p.path)],
+        "name the base planner and at least one other",
+    ),
+    "chain_without_its_base": (
+        lambda p: ["train", "align", "--base", "b", "--data", "d", "--way", "chain", "--out", str(p.path / "o")],
+        "--way chain needs --hold base",
+    ),
+    "package_of_nothing": (
+        lambda p: ["train", "package", "--base", str(p.model()), "--adapters", str(p.path), "--out", str(p.path / "o")],
+        "adapter_config.json is missing",
     ),
     "alignment_of_no_run": (lambda p: ["evaluate", "alignment"], "name at least one folder"),
     "prognosis_of_no_run": (lambda p: ["evaluate", "prognosis"], "name at least one folder"),

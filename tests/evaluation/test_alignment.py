@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from radp.evaluation.alignment import align, count_events, cross_table, measure, risks
+from radp.evaluation.alignment import align, beats_controls, count_events, cross_table, measure, risks
 from radp.evaluation.controls import OTHERS, clock, other_drives
 from radp.evaluation.drives import Drives, pooled, stack
 from radp.evaluation.endpoints import ENDPOINTS, EXECUTED, PAPER, Endpoint
@@ -24,6 +24,7 @@ from radp.report.alignment_tables import (
     rival_table,
 )
 from radp.runs.errors import BadInput
+from radp.statistics.estimate import Estimate
 
 RULES = ("collision", "lane", "speed", "kinematics", "comfort", "goal")
 EVENT = Endpoint("x", "x", 0.0, "max", 0.5, "")
@@ -239,3 +240,16 @@ def test_only_runs_of_one_kind_are_pooled_and_no_drive_counts_twice():
     ):
         with pytest.raises(BadInput, match=words):
             refuse_strangers([made_run(), other])
+
+
+def test_a_rho_below_its_controls_is_no_evidence():
+    above, below, unsure = (Estimate(v, v - 0.1, v + 0.1, 30) for v in (0.3, -0.3, 0.05))
+    assert beats_controls(above, above)
+    assert not any(beats_controls(a, b) for a, b in ((above, below), (below, above), (unsure, above), (below, below)))
+
+
+def test_the_rate_of_events_counts_the_frames_that_have_both():
+    severity, score = np.full((1, 149), 100.0), np.full((1, 149), np.nan)
+    score[0, 0] = 1.0
+    lane = align(drives_with(severity, score), resamples=5).row("lane", "teacher")
+    assert (lane.positive_rate, lane.frames) == (1.0, 1)

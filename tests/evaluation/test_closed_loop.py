@@ -9,8 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from radp.cli.main import main
 from radp.evaluation.closed_loop import Run, export_drives, run_simulation, summarise_run
 from radp.evaluation.settings import Simulation
 from radp.runs.errors import BadInput
+from radp.runs.parallel import Allowance, Outcome, parallel_map
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.scenario.splits import open_split
 from radp.sim.rollout import read_rollout
@@ -266,6 +270,30 @@ def check_hanging(scenarios: str, out: Path, monkeypatch: pytest.MonkeyPatch, wo
     assert summary["failed"] == 1 and summary["failures"][0]["token"] == "synthetic_000001"
 
 
+def test_every_answer_of_a_planner_has_its_deadline(
+    scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a deadline does to a process: tests/runs/test_parallel.py; to a whole run: the slow tests below."""
+    seconds: list[float] = []
+    said: list[str] = []
+
+    @contextmanager
+    def noted(limit: float) -> Iterator[None]:
+        seconds.append(limit)
+        yield
+
+    def here(function: Any, pieces: Any, *, allowance: Allowance, **options: Any) -> Outcome[None]:
+        said.append(allowance.stopped)
+        return parallel_map(function, pieces, **options)
+
+    monkeypatch.setattr("radp.sim.planner.deadline", noted)
+    monkeypatch.setattr("radp.evaluation.closed_loop.parallel_map", here)
+    run = simulate(scenarios, tmp_path, plan_timeout=5.0)
+    assert seconds == [5.0] * (1 + max(len(rollout.ego) for rollout in run.rollouts()))  # start, and every step
+    assert said == ["the planner gave no answer within 5.0 s, and was stopped"]
+
+
+@pytest.mark.slow
 def test_a_planner_that_hangs_fails_its_drive_alone(
     scenarios: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

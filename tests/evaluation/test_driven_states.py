@@ -83,6 +83,6 @@ def test_rows_are_drawn_drive_by_drive_and_another_process_may_read(run: Path) -
 def test_a_run_without_drives_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     with pytest.raises(BadInput, match="holds no finished drives"):
-        len(DrivenStates(tmp_path, SCENES))
+        len(DrivenStates(tmp_path, SCENES, STRIDE))
     with pytest.raises(BadInput, match="stride is 0"):
         DrivenStates(run, SCENES, 0)

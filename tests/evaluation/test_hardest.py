@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from radp.evaluation.hardest import lowest, write_selection
+from radp.metrics.card import read_cards
 from radp.runs.errors import BadInput
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
@@ -28,3 +29,14 @@ def test_a_selection_is_a_store_with_a_card(tmp_path: Path) -> None:
     assert (card.scenarios, card.with_hazard, card.hazards) == (2, 2, {"jaywalker": 2})
     with pytest.raises(BadInput, match="already"):
         write_selection(open_split(str(tmp_path / "pool")), ["c"], tmp_path / "hard")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"token": 1}', '{"token": "a", "kind": "k", "score": "x", "metrics": {}}', "\\xff"]
+)
+def test_cards_that_others_changed_are_refused(tmp_path, text):
+    (tmp_path / "cards.jsonl").write_text(text + "\n")
+    with pytest.raises(BadInput, match=r"cards\.jsonl: not a readable list of score cards"):
+        read_cards(tmp_path)
+    with pytest.raises(BadInput, match="is not finished"):
+        read_cards(tmp_path / "nowhere")

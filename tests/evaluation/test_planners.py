@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import sem
 
 from radp.cli.main import main
-from radp.evaluation.closed_loop import CARDS
 from radp.evaluation.planners import COLUMNS, Row, compare, footnote, over_seeds, table
 from radp.evaluation.settings import Comparison
+from radp.metrics.card import CARDS
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.planners.registry import PLANNERS
@@ -38,8 +38,8 @@ def row(planner: str, score: np.ndarray) -> Row:
 
 def test_cards_are_paired_by_token_and_missing_values_stay_missing(tmp_path):
     cards = [
-        {"token": "b", "score": 0.5, "seconds": None, "metrics": {m: {"value": None} for m in METRICS}},
-        {"token": "a:3", "score": 1.0, "seconds": 9.0, "metrics": {m: {"value": 1.0} for m in METRICS}},
+        {"token": "b", "kind": "k", "score": 0.5, "seconds": None, "metrics": {m: {"value": None} for m in METRICS}},
+        {"token": "a:3", "kind": "k", "score": 1.0, "seconds": 9.0, "metrics": {m: {"value": 1.0} for m in METRICS}},
     ]
     (tmp_path / CARDS).write_text("".join(json.dumps(card) + "\n" for card in cards))
     found = Row.read(tmp_path, "split", "reactive", "planner")

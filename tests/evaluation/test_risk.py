@@ -13,6 +13,7 @@ from scipy.signal import savgol_filter
 
 from radp.evaluation.endpoints import BESIDE, ENDPOINTS, EXECUTED, PAPER, READINGS, Endpoint
 from radp.evaluation.risk import (
+    ExecutedMotion,
     all_severities,
     future_risk,
     motion_of,
@@ -182,3 +183,29 @@ def test_the_shortfall_before_is_known_from_the_first_second_on():
     assert np.isnan(short[:10]).all() and not np.isnan(short[10:]).any()
     assert short[10] == pytest.approx(1 - 5.0 / (10.0 + 0.25))
     assert short[50] == pytest.approx(1 - 15.0 / (30.0 + 0.25 * 9))
+
+
+def test_bounds_of_the_motion_by_hand():
+    """Values in the order along, across, curvature and their rates: each is compared with its own bound."""
+    rest = np.zeros(1)
+    kinematics = [ExecutedMotion(*(rest + v if i == k else rest for i in range(6))).kinematics()[0]
+                  for k, v in ((0, 3.0), (0, -4.0), (1, -9.0), (2, -0.7))]  # fmt: skip
+    np.testing.assert_allclose(kinematics, [3.0 / 6.0, 4.0 / 8.0, 9.0 / 4.5, 0.7 / 0.35])
+    comfort = [ExecutedMotion(*(rest + v if i == k else rest for i in range(6))).comfort()[0]
+               for k, v in ((3, -8.37), (4, 16.74), (5, 0.6))]  # fmt: skip
+    np.testing.assert_allclose(comfort, [1.0, 2.0, 2.0])
+
+
+def test_beside_the_route_the_lane_risk_is_the_distance_of_the_farthest_corner():
+    drive = logged_drive()
+    ego = drive.ego.copy()
+    ego[:, :2] += 500.0 * np.array([-np.sin(ego[0, Ego.HEADING]), np.cos(ego[0, Ego.HEADING])])
+    away = replace(drive, ego=ego)
+    found = all_severities(away, evaluate(away))["lane"]
+    assert ((found > 400.0) & (found < 520.0)).all()
+
+
+def test_the_mean_of_one_sample_is_that_sample():
+    one = Endpoint("x", "x", 0.2, "mean", 0.0, "", begin=0.1)
+    found = future_risk(np.array([[9.0, 8.0, 7.0, 1.0]]), np.array([4]), one)[0]
+    np.testing.assert_array_equal(found[:2], [7.0, 1.0])

@@ -64,3 +64,14 @@ def test_parts_of_rounds_share_no_scenario():
     parts = [positions(tokens, name_and_part(f"runs/train@every-3+{k}")[1]) for k in range(3)]
     assert sorted([*parts[0], *parts[1], *parts[2]]) == list(range(10)) and parts[1] == [1, 4, 7]
     assert name_and_part("runs/train@every-0") == ("runs/train@every-0", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"scenarios": "nowhere"}, "neither a packaged split"), ({"dev": "nowhere"}, "neither a packaged split"),
+     ({"expert": "nobody"}, "no planner 'nobody'")],
+)  # fmt: skip
+def test_what_is_needed_later_is_looked_for_first(world, tmp_path, change, words):
+    with pytest.raises(ValueError, match=words):
+        run_rounds(replace(world, **change), lambda *_: Path(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,12 @@ from sklearn.metrics import roc_auc_score
 
 from radp.evaluation.verdicts import HEADER, agreement, agreements, costs_and_verdicts
 from radp.planners import load_planner
+from radp.rules import rule_set
 from radp.scenario.splits import open_split
-from radp.scene.builder import RULE_SCENES, build_scenes
+from radp.scene.builder import RULE_SCENES, RULES_ALONE, build_scenes
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
+from radp.sim.replay import observe_logs
 from radp.sim.simulate import simulate
 from radp.zoo import list_splits
 
@@ -67,3 +71,23 @@ def test_on_real_drives_what_is_broken_costs_more(capsys):
         assert row.plans > 500
         assert np.isnan(row.order) or row.order > order, row
         assert row.best > best, row
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("sumo14-val" not in list_splits(), reason="skipped: sumo14-val is not packaged")
+def test_at_moments_of_logs_what_breaks_a_rule_of_the_road_costs_more(capsys):
+    split, rules = open_split("sumo14-val"), rule_set("road")[6:]
+    scenarios = [split[i] for i in np.linspace(0, len(split) - 1, 28).round().astype(int)]
+    pieces = []
+    for step in (10, 40, 70, 100):
+        now = observe_logs(scenarios, step)
+        scene = build_scenes(now, replace(RULES_ALONE, road=True))
+        for name in ("idm", "constant_velocity"):
+            plan = load_planner(name).plan(now).on_grid().to(torch.float32)
+            pieces.append(costs_and_verdicts(plan, scene, rules))
+    rows = agreements(pieces, rules)
+    with capsys.disabled():
+        print("\n" + "\n".join([HEADER, *(row.row() for row in rows)]))
+    for row in rows:
+        assert row.plans == 224
+        assert np.isnan(row.order) or row.order > 0.8, row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import io
 import json
 import lzma
@@ -48,10 +49,14 @@ def mutate(name: str, raw: bytes, chance: random.Random) -> bytes:
         if chance.random() < 0.1:
             return by_bytes(raw, chance)
         return lzma.compress(mutate(plain, lzma.decompress(raw), chance), preset=0)
+    if name.endswith(".gz"):
+        if chance.random() < 0.1:
+            return by_bytes(raw, chance)
+        return gzip.compress(mutate(name.removesuffix(".gz"), gzip.decompress(raw), chance), 1)
     kinds: list[Callable[[bytes, random.Random], bytes]] = [by_bytes]
     if name.endswith((".json", ".jsonl")):
         kinds += [by_json, by_json, by_numbers]
-    elif name.endswith((".xml", ".yaml")):
+    elif name.endswith((".xml", ".yaml", ".csv")):
         kinds += [by_numbers, by_numbers]
     elif name.endswith(".pkl"):
         kinds += [by_pickle, by_pickle]

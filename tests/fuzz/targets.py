@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from tests.sources import made_formats
 from tests.storage.old_folders import unpack
@@ -55,10 +58,45 @@ def write_seeds(folder: Path) -> None:
 
     (folder / "simulation-log").mkdir()
     write_log(small_scenario(), folder / "simulation-log" / "made.msgpack.xz", "us-ma-boston")
+    write_other_seeds(folder)
     (folder / "filter").mkdir()
     (folder / "filter" / "made.yaml").write_text(
         "scenario_types: [changing_lane]\nlimit_total_scenarios: 10\nshuffle: false\n"
     )
+
+
+def write_other_seeds(folder: Path) -> None:
+    """Weights and results as others publish them, and what radp itself writes beside its stores."""
+    from radp.metrics.score import METRICS
+    from radp.model.checkpoint import export_published
+    from radp.model.config import NUPLAN
+    from radp.planners.zoo.checkpoint import save_folder
+    from radp.planners.zoo.pdm_open import PDMConfig, PDMOpen
+    from radp.runs.files import write_json_atomically
+    from tests.made_models import randomised
+    from tests.sources.nuplan.test_samples import write_sample
+
+    for name in ("published", "results", "nuplan-sample", "gz"):
+        (folder / name).mkdir()
+    export_published(
+        randomised(replace(NUPLAN, hidden=16, heads=2, encoder_depth=1)), folder / "published" / "model.pth"
+    )
+    save_folder("pdm-open", PDMOpen(PDMConfig(hidden=8)), folder / "zoo")
+    write_sample(folder / "nuplan-sample" / "made.npz")
+    (folder / "gz" / "made.json.gz").write_bytes(gzip.compress((folder / "neutral" / "made.json").read_bytes(), 1))
+    scores = {name: [1.0, 0.5, 0.75] for name in ("score", *METRICS)}
+    names = {"scenario": ["a", "b", "final_score"], "scenario_type": ["x", "y", "final_score"]}
+    table = {
+        **names,
+        "planner_name": ["p"] * 3,
+        "num_scenarios": [None, None, 2.0],
+        **scores,
+    }
+    lines = [",".join("" if v is None else str(v) for v in row) for row in zip(*table.values())]
+    (folder / "results" / "made.csv").write_text("\n".join((",".join(table), *lines)) + "\n")
+    pyarrow.parquet.write_table(pyarrow.table(table), folder / "results" / "made.parquet")
+    focus = {"rows": [0, 2], "looked_at": 3, "of": 4, "planner": "p", "within": 5.0, "seed": 0}
+    write_json_atomically(folder / "focus.json", {"format": "radp-focus", **focus})
 
 
 def convert(source: str, name: str, ego: str, folder: Path) -> None:
@@ -130,10 +168,9 @@ def log_samples(folder: Path) -> None:
 
 
 def npz(folder: Path) -> None:
-    from radp.scene.npz import read_npz, read_npz_identity
+    from radp.scene.npz import read_npz
 
     read_npz(folder / "npz" / "map_token.npz")
-    read_npz_identity(folder / "npz" / "map_token.npz")
 
 
 def plan_file(suffix: str, folder: Path) -> None:
@@ -191,6 +228,64 @@ def training_state(folder: Path) -> None:
     load_state(RunFolder.open(folder / "trained"), net, torch.optim.AdamW(net.parameters()), Ema(net, 0.9, False))
 
 
+def published(folder: Path) -> None:
+    from radp.model.checkpoint import load_model
+
+    load_model(folder / "published" / "model.pth")
+
+
+def tensors(folder: Path) -> None:
+    from radp.planners.zoo.checkpoint import load_published
+
+    load_published(folder / "published" / "model.pth")
+
+
+def zoo_folder(folder: Path) -> None:
+    from radp.planners.zoo.checkpoint import load_folder
+
+    load_folder(folder / "zoo")
+
+
+def results(suffix: str, folder: Path) -> None:
+    from radp.sources.nuplan.results import read_results
+
+    read_results(folder / "results" / f"made.{suffix}")
+
+
+def compressed_json(folder: Path) -> None:
+    from radp.scenario.neutral_json import read_scenario
+
+    read_scenario(folder / "gz" / "made.json.gz")
+
+
+def cards(folder: Path) -> None:
+    from radp.evaluation.planners import Row
+    from radp.sources.driven import collision_samples
+
+    Row.read(folder / "runs" / "reactive", "split", "reactive", "planner")
+    collision_samples(folder / "runs" / "reactive")
+
+
+def training_log(folder: Path) -> None:
+    from radp.report.learning_curves import read_log
+
+    for part in ("train", "validation"):
+        read_log(folder / "trained", part)
+
+
+def focus(folder: Path) -> None:
+    from radp.training.focus import Focus
+
+    Focus.load(folder / "focus.json")
+
+
+def journal(folder: Path) -> None:
+    from radp.runs.folder import RunFolder
+    from radp.sources.convert import Conversion
+
+    Conversion(RunFolder.open(folder / "converted"), None).empty()  # type: ignore[arg-type]  # nothing is written
+
+
 TARGETS: dict[str, Target] = {
     "waymo-json": Target(partial(convert, "waymo-json", "waymo-json", "sdc"), ("waymo-json/*",)),
     "waymo-proto": Target(partial(convert, "waymo-proto", "waymo-proto", "sdc"), ("waymo-proto/*",)),
@@ -221,5 +316,16 @@ TARGETS: dict[str, Target] = {
     "model": Target(model, ("base/*",)),
     "planner": Target(planner, ("aligned/adapter*", "aligned/planner.json")),
     "run-folder": Target(run_folder, ("converted/config.json", "converted/ledger.jsonl")),
+    "journal": Target(journal, ("converted/items.jsonl",)),
+    "published-weights": Target(published, ("published/*",)),
+    "zoo-checkpoint": Target(tensors, ("published/model.pth",)),
+    "zoo-folder": Target(zoo_folder, ("zoo/*",)),
+    "results-parquet": Target(partial(results, "parquet"), ("results/made.parquet",)),
+    "results-csv": Target(partial(results, "csv"), ("results/made.csv",)),
+    "nuplan-sample": Target(partial(convert, "nuplan-sample", "nuplan-sample", "sdc"), ("nuplan-sample/*",)),
+    "compressed-json": Target(compressed_json, ("gz/*",)),
+    "cards": Target(cards, ("runs/reactive/cards.jsonl",)),
+    "training-log": Target(training_log, ("trained/log.jsonl",)),
+    "focus": Target(focus, ("focus.json",)),
     "training-state": Target(training_state, ("trained/**/*.*",)),
 }

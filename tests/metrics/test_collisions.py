@@ -125,3 +125,11 @@ def test_behind_is_beyond_150_degrees_to_either_side(heading: float, degrees: fl
         way = heading + side * np.radians(degrees)
         found = is_behind(3 * np.cos(way), 3 * np.sin(way), np.cos(heading), np.sin(heading))
         assert bool(found) is expected
+
+
+@pytest.mark.parametrize("heading", [0.5 * np.pi, -0.75 * np.pi])
+def test_hit_from_behind_whatever_the_heading(heading: float) -> None:
+    direction = np.array([np.cos(heading), np.sin(heading)])
+    poses = np.concatenate([np.arange(40)[:, None] * direction, np.full((40, 1), heading)], axis=1)
+    tracks = boxes((*CAR, moving(*(-15.0 * direction), heading, 18.0)), samples=40)
+    assert kinds(evaluate(drive_on(WIDE, poses, speed=10.0, tracks=tracks))) == [("ACTIVE_REAR", False)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from radp.metrics.score import evaluate
 from radp.scenario import RoadMap
@@ -112,3 +113,29 @@ def test_second_sample_uses_newly_found_lanes_at_once() -> None:
 def test_overlapping_lanes_take_the_first() -> None:
     roads = patches([box_lane("A", (0, 20, 0, 4)), box_lane("B", (10, 30, 0, 4))])
     assert route(roads, [(15, 2)]) == [["A"]]
+
+
+def test_a_smaller_next_row_of_other_lanes_replaces_nothing() -> None:
+    roads = patches(
+        [
+            box_lane("S", (0, 20, 0, 4), "connector"),
+            box_lane("T", (0, 20, 0, 4), "connector"),
+            box_lane("P", (20, 40, 0, 4), "connector"),
+        ]
+    )
+    assert route(roads, [(10, 2), (30, 2)]) == [["S", "T"], ["P"]]
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("linked", [True, False])
+def test_every_corner_must_be_connected(left: bool, linked: bool) -> None:
+    """The rear is in A, one front corner in B, which follows A, the other one in C, which may or may not follow it."""
+    b, c = ((0, 2), (-2, 0)) if left else ((-2, 0), (0, 2))
+    roads = patches(
+        [
+            box_lane("A", (0, 20, -2, 2), after=("B", "C") if linked else ("B",)),
+            box_lane("B", (20, 40, *b), before=("A",)),
+            box_lane("C", (20, 40, *c), before=("A",) if linked else ()),
+        ]
+    )
+    assert connected(roads, [(20.0, 0.0, 0.0)]) == [linked]

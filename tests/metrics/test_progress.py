@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from radp.geometry.areas import Rows
+from radp.metrics.progress import roadblock_path
 from radp.metrics.score import ScenarioScore, evaluate
+from radp.road.arrays import road_arrays
 from radp.scenario import RoadMap
 from tests.made_roads import box_lane, patches
 from tests.metrics.made_drives import drive_on
@@ -105,3 +108,9 @@ def test_path_begins_with_the_first_row_that_is_not_empty() -> None:
     ]
     expert = np.concatenate([line([5.0]), line([15.0], y=20.0), line([25.0, 26.0])])
     assert drive(patches(lanes), line([22.0, 25.0]), expert).details.progress.expert_total == pytest.approx(6.0)
+
+
+def test_a_row_that_shares_a_lane_with_the_first_one_is_a_repetition() -> None:
+    rows = Rows(np.array([0, 2]), np.array([2, 1]), np.array([0, 1, 1]))
+    blocks, lanes = roadblock_path(rows, road_arrays(CHAIN).graph)
+    assert (blocks.tolist(), lanes.tolist()) == ([0], [0])

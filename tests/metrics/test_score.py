@@ -10,8 +10,9 @@ import pytest
 from radp.bench.metrics import made_rollout
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.score import METRICS, WEIGHTS, aggregate, evaluate, evaluate_many
+from radp.scenario import ObjectType
 from tests.made_roads import patches
-from tests.metrics.made_drives import drive_on, patchwork_rollout, wandering_rollout
+from tests.metrics.made_drives import boxes, drive_on, patchwork_rollout, wandering_rollout
 
 PERFECT = dict.fromkeys(METRICS, Metric(1.0))
 
@@ -73,3 +74,30 @@ def test_read_only_arrays_are_scored() -> None:
     frozen = rollout.ego.copy()
     frozen.setflags(write=False)
     assert evaluate(replace(rollout, ego=frozen)).score == evaluate(rollout).score
+
+
+@pytest.mark.parametrize(
+    ("unknown", "known"),
+    [
+        ("map", {"ego_is_comfortable", "no_ego_at_fault_collisions"}),
+        ("speed limits, expert", set(METRICS) - {"ego_is_making_progress", "ego_progress_along_expert_route"}),
+    ],
+)
+def test_what_the_log_did_not_say_has_no_value(unknown: str, known: set[str]) -> None:
+    far = (ObjectType.VEHICLE, 4.0, 2.0, np.array([1e4, 1e4, 0.0, 0.0, 0.0]))
+    rollout = replace(made_rollout(0), agents=boxes(far, samples=len(made_rollout(0).ego)))
+    plain = evaluate(rollout)
+    score = evaluate(replace(rollout, scenario=replace(rollout.scenario, tags={"unknown": unknown})))
+    assert {name for name, metric in score.metrics.items() if metric.valid} == known & {
+        name for name, metric in plain.metrics.items() if metric.valid
+    }
+    assert all(score.metrics[name] == plain.metrics[name] for name in known)
+    assert np.isnan(score.score) == (unknown == "map")
+
+
+def test_a_failed_drive_has_no_series() -> None:
+    rollout = made_rollout(0)
+    driven, failed = evaluate(rollout), evaluate(replace(rollout, failure="lost"))
+    assert driven.ttc.shape == driven.in_one_or_connected_lanes.shape == (len(rollout.ego),)
+    assert failed.ttc.shape == failed.in_one_or_connected_lanes.shape == (0,)
+    assert failed.in_one_or_connected_lanes.dtype == bool and failed.collisions == ()

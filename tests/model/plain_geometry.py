@@ -7,17 +7,9 @@ from torch import Tensor
 
 from radp.geometry.polylines import directions, stations
 from radp.model.cheap_geometry import BESIDE, EVERY, FAR, MOMENTS, MOST_ERROR, MOST_OVER, MOST_SPEED, NEAREST_GAP
+from radp.rules.body import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER, body_corners
 from radp.rules.collision import BRAKING, CLEARANCE, HEADWAY
-from radp.rules.context import (
-    EGO_LENGTH,
-    EGO_WIDTH,
-    FRONT,
-    NOMINAL_ACCELERATION,
-    REAR_TO_CENTER,
-    body_corners,
-    object_poses,
-    of_first_agents,
-)
+from radp.rules.context import NOMINAL_ACCELERATION, object_poses, of_first_agents
 from radp.rules.motion import unit_heading, with_origin
 from radp.rules.route import Route
 from radp.scene.scene import OBJECT_SIZE, EgoColumn, LaneColumn, RuleView, Scene, present
@@ -59,6 +51,8 @@ def _lanes_of(view: RuleView) -> Route:
         speed_limit=view.route_lanes_speed_limit[:, rows, 0],
         has_speed_limit=view.route_lanes_has_speed_limit[:, rows, 0] & valid,
         red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & valid,
+        green=lanes[..., 0, LaneColumn.IS_GREEN],
+        links=torch.zeros(*valid.shape, len(rows), dtype=torch.bool),
     )
 
 

@@ -1,9 +1,10 @@
 import json
+import zipfile
 
 import pytest
 import torch
 
-from radp.model.checkpoint import CheckpointError, export_published, load_model, save_model, to_published
+from radp.model.checkpoint import CheckpointError, check_archive, export_published, load_model, save_model, to_published
 from radp.model.config import MINI
 from radp.model.network import build_model
 from radp.version import __version__
@@ -151,3 +152,17 @@ def test_a_normaliser_that_cannot_be_used_is_refused(tmp_path, part, value):
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="means must be finite, and deviations positive"):
         load_model(folder)
+
+
+def test_an_archive_out_of_which_more_comes_than_lies_in_it_is_refused(tmp_path):
+    """torch writes its archives without packing; a packed one could stand for any number of gigabytes."""
+    torch.save({"x": torch.zeros(10_000)}, tmp_path / "plain.pth")
+    check_archive(tmp_path / "plain.pth")
+    with (
+        zipfile.ZipFile(tmp_path / "plain.pth") as plain,
+        zipfile.ZipFile(tmp_path / "packed.pth", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    with pytest.raises(CheckpointError, match=r"packed\.pth: not a plain weights file: its parts are packed"):
+        check_archive(tmp_path / "packed.pth")

@@ -47,5 +47,5 @@ def test_each_sample_of_a_batch_is_on_its_own():
     pushes = guidance(batch=2)(both[:2].repeat_interleave(2, 0), 0.05)  # two samples of each of two scenes
     torch.testing.assert_close(pushes[0], guidance()(near, 0.05)[0])
     torch.testing.assert_close(pushes[3], guidance()(far, 0.05)[0])
-    energy = guidance(batch=4).energy(both)
-    torch.testing.assert_close(energy[::2], energy[:1].expand(2))
+    alone = guidance(batch=4)(both, 0.05)
+    torch.testing.assert_close(alone[::2], pushes[:1].expand(2, -1, -1, -1))

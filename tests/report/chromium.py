@@ -80,9 +80,10 @@ class Chromium:
             os.close(self._in)
             self._profile.cleanup()
 
-    def open(self, path: Path, fragment: str = "") -> None:
-        """Open a file and wait until it is loaded and drawn once."""
-        for url in ("about:blank", path.resolve().as_uri() + fragment):  # a blank page first: else # would only scroll
+    def open(self, place: Path | str, fragment: str = "") -> None:
+        """Open a file or an address and wait until it is loaded and drawn once."""
+        address = place if isinstance(place, str) else place.resolve().as_uri()
+        for url in ("about:blank", address + fragment):  # a blank page first: else # would only scroll
             self._loaded = False
             self._call("Page.navigate", url=url)
             deadline = time.monotonic() + PATIENCE
@@ -101,9 +102,9 @@ class Chromium:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def wait_for(self, expression: str) -> Any:
-        """Wait until an expression is true."""
-        deadline = time.monotonic() + PATIENCE
+    def wait_for(self, expression: str, patience: float = PATIENCE) -> Any:
+        """Wait until an expression is true; of an object, ask whether it is null, since it comes back as a copy."""
+        deadline = time.monotonic() + patience
         while not (value := self.evaluate(expression)):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"never came true: {expression}")

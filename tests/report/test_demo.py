@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from radp.cli.main import main
+from radp.evaluation.settings import Simulation
 from radp.report import demo
 
 
@@ -16,6 +17,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planners without compilation, and short scenarios."""
     monkeypatch.setattr(demo, "best_planner", lambda: "constant_velocity")
     monkeypatch.setattr(demo, "BASELINE", "log_replay")
+    monkeypatch.setattr(demo, "BEST_RULE_BASED", "log_replay")
     monkeypatch.setattr(demo, "list_splits", list)
     made = demo.make_scenario
     monkeypatch.setattr(demo, "make_scenario", lambda seed: made(seed, 4, frames=16))
@@ -60,11 +62,32 @@ def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is a file" in capsys.readouterr().err
 
 
-def test_scenarios_are_spread_over_a_packaged_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenarios = [demo.make_scenario(seed) for seed in range(5)]
-    monkeypatch.setattr(demo, "list_splits", lambda: ["packaged"])
-    monkeypatch.setattr(demo, "open_split", lambda name: scenarios if name == "packaged" else None)
-    folder = demo.choose_scenarios(tmp_path, 3)
-    from radp.scenario.splits import open_split
+def test_scenarios_of_a_packaged_split_are_the_packaged_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "list_splits", lambda: ["sumo14-val"])
+    monkeypatch.setattr(demo, "DEMO", tmp_path)
+    assert demo.choose_scenarios(tmp_path, 3) == Simulation(planner="", scenarios="sumo14-val", limit=3)
+    rows = [{"token": "a", "kind": "turn", "why": "it fails"}, {"token": "b", "kind": "stop", "why": "as usual"}]
+    choice = {"split": "sumo14-val", "scenarios": rows}
+    (tmp_path / demo.CHOICE).write_text(json.dumps(choice))
+    assert demo.choose_scenarios(tmp_path, 2) == Simulation(planner="", scenarios="sumo14-val", token=("a", "b"))
+    assert demo.choose_scenarios(tmp_path, 3).token == ()
+    assert demo.packaged_choice("sumo14-hard") == {}
 
-    assert open_split(folder).tokens() == [scenarios[i].token for i in (0, 2, 4)]
+
+def test_the_base_of_a_packaged_planner() -> None:
+    assert demo.base_of("radp-mini") == "diffusion-planner-mini"
+    assert demo.base_of("pdm_closed") == "log_replay"  # the baseline of these tests
+
+
+def test_quick_shows_the_packaged_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "DEMO", tmp_path / "packaged")
+    assert main(["demo", "--quick", "--out", str(tmp_path / "out")]) == 2
+    assert "no pages are packaged" in capsys.readouterr().err
+    (tmp_path / "packaged").mkdir()
+    for name in ("index.html", "0001-a.html", "pages.json"):
+        (tmp_path / "packaged" / name).write_text(name)
+    assert main(["demo", "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "index.html").as_uri() in capsys.readouterr().out
+    assert (tmp_path / "out" / "0001-a.html").read_text() == "0001-a.html"

@@ -9,9 +9,10 @@ import pytest
 
 from radp.cli.main import main
 from radp.evaluation.planners import COLUMNS, Row
+from radp.evaluation.settings import ReportScope
 from radp.report import paper
 from radp.report.document import Section, write_report
-from radp.report.reproduction import default_setup, run_stages, spread
+from radp.report.reproduction import chosen_setup, run_stages, spread
 from radp.report.result_tables import (
     ablation_table,
     direction,
@@ -117,9 +118,9 @@ def test_scenarios_are_spread_over_the_split(tmp_path):
 
 
 def test_quick_takes_few_scenarios_and_says_so():
-    setup = default_setup(True, ["sumo14-val"])
+    setup = chosen_setup(ReportScope(quick=True, splits=("sumo14-val",)))
     assert setup.scenarios == 8 and "ONLY 8 SCENARIOS" in setup.scope()
-    assert default_setup(False, ["sumo14-val"]).scope() == "Scenarios: all of each split."
+    assert chosen_setup(ReportScope(splits=("sumo14-val",))).scope() == "Scenarios: all of each split."
 
 
 @pytest.mark.slow

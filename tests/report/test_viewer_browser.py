@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
 
+import radp
 from radp.evaluation.closed_loop import Run
 from radp.report.viewer import Site, write_site
 from tests.report.chromium import Chromium
@@ -41,7 +45,7 @@ def nothing_wrong(browser: Chromium) -> Iterator[None]:
     browser.requests.clear()
     yield
     assert browser.errors == []
-    assert all(url.startswith("file://") and ".html" in url for url in browser.requests)
+    assert all((url.startswith("file://") and ".html" in url) or url.startswith("blob:") for url in browser.requests)
 
 
 def first(site: Site) -> Path:
@@ -70,7 +74,7 @@ def test_page_opens_and_draws(browser: Chromium, one: Site, tmp_path: Path) -> N
         middle = picture.convert("RGB").getpixel(
             (int(view["x"] + view["width"] / 2), int(view["y"] + view["height"] / 2))
         )
-        assert middle == (230, 159, 0)  # the ego
+        assert middle == (122, 63, 242)  # the ego
     fits = "document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight"
     assert browser.evaluate(fits)
 
@@ -264,3 +268,123 @@ def test_index_filters_and_leads_to_a_page(browser: Chromium, one: Site) -> None
     browser.wait_for("typeof viewer === 'object' && viewer.page.token === 'synthetic_000001'")
     browser.click_on("#home")
     browser.wait_for("document.getElementById('runs') !== null")
+
+
+@pytest.fixture(scope="module")
+def crash(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """IDM drives into s0-t0.1 at 6.2 s."""
+    split, folder = radp.open_split("sumo14-val"), tmp_path_factory.mktemp("crash")
+    scenario = split[split.tokens().index("3847af748faf7403")]
+    return radp.view(radp.simulate(radp.load_planner("idm"), [scenario], keep_plans=True), folder).pages[0]
+
+
+def resize(browser: Chromium, width: int, height: int) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser._call("Emulation.setDeviceMetricsOverride", **size)
+    browser.settle()
+
+
+def colour_at(browser: Chromium, path: Path, x: float, y: float) -> tuple[int, ...]:
+    browser.screenshot(path)
+    with Image.open(path) as picture:
+        return picture.convert("RGB").getpixel((int(x), int(y)))
+
+
+def test_incidents_stand_beside_the_film_and_lead_there(browser: Chromium, crash: Path, tmp_path: Path) -> None:
+    browser.open(crash)
+    text = browser.evaluate("document.getElementById('incidents').innerText")
+    assert (
+        "2 incidents" in text and "Collision at fault" in text and "s0-t0.1" in text and "Pressing: collision" in text
+    )
+    browser.click_on("button.incident")
+    assert shown(browser)["frame"] == 62
+    assert browser.evaluate("document.querySelector('.entry').classList.contains('now')")
+    view = box(browser, ".view canvas")
+    x, y = browser.evaluate("viewer.views[0].toCanvas(...viewer.drives[0].incidents[0].impact)")
+    assert colour_at(browser, tmp_path / "impact.png", view["x"] + x, view["y"] + y) == (184, 74, 0)
+    browser.click_on(".entry .jump")
+    assert shown(browser)["frame"] == 32
+    browser.key("n")
+    assert shown(browser)["frame"] == 51  # the time to collision is short
+
+
+def test_a_car_without_pressure_is_not_tinted(browser: Chromium, crash: Path) -> None:
+    browser.open(crash, "#t=4.3")
+    tint = "Math.max(...viewer.drives[0].tracks.map((_, i) => viewer.drives[0].tintOf(i, %d)))"
+    assert browser.evaluate(tint % 43) > 0.5
+    browser.evaluate("viewer.drives[0].pressure.fill(0)")
+    assert browser.evaluate("viewer.drives[0].shareOf(viewer.drives[0].incidents[0].track, 43)") > 0.9
+    assert browser.evaluate(tint % 43) == 0
+
+
+def test_layers_are_switched_and_drawn(browser: Chromium, crash: Path, tmp_path: Path) -> None:
+    browser.open(crash, "#t=4.3&layers=")
+    bare = browser.screenshot(tmp_path / "bare.png")
+    browser.click_on("#layers-button")
+    for name in ("labels", "envelope", "corridor", "arrows", "speed"):
+        browser.click_on(f"#layer-{name}")
+        assert browser.evaluate(f"viewer.layers.{name}")
+    browser.key("Escape")
+    assert browser.screenshot(tmp_path / "all.png") != bare
+
+
+def test_address_keeps_moment_and_view(browser: Chromium, crash: Path, two: Site) -> None:
+    browser.open(crash, "#t=4.3&zoom=12&up=1&layers=arrows,corridor")
+    assert shown(browser)["frame"] == 43
+    assert browser.evaluate("[viewer.camera.zoom, viewer.camera.headingUp]") == [12, True]
+    assert browser.evaluate("[viewer.layers.arrows, viewer.layers.labels]") == [True, False]
+    browser.key("ArrowRight")
+    browser.wait_for("location.hash.includes('t=4.4')")
+    kept = browser.evaluate("location.hash")
+    browser.open(crash, kept)
+    assert shown(browser)["frame"] == 44 and browser.evaluate("viewer.camera.zoom") == 12
+    browser.open(first(two), "#t=1&show=1&x=3&y=4")
+    assert browser.evaluate("[viewer.views[0].box.hidden, viewer.camera.follow, viewer.camera.x]") == [True, False, 3]
+    browser.open(crash, "#t=nan&zoom=1e999&layers=<img>&show=9")  # nonsense changes nothing
+    assert shown(browser)["frame"] == 0
+
+
+def test_moment_and_curves_can_be_taken_away(browser: Chromium, crash: Path) -> None:
+    browser.open(crash, "#t=6.2")
+    png = browser.evaluate("exporting.png(viewer.views, viewer.curves).then((blob) => [blob.type, blob.size])")
+    assert png[0] == "image/png" and png[1] > 10_000
+    svg = ElementTree.fromstring(browser.evaluate("exporting.svg(viewer.views[0], viewer.road, viewer.player.time)"))
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = [node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert "s0-t0.1" in texts and len(svg) > 50
+    rows = list(csv.DictReader(browser.evaluate("exporting.csv(viewer.drives, viewer.page)").splitlines()))
+    assert len(rows) == 150
+    pressure, level = (float(rows[43][f"{name}_collision"]) for name in ("pressure", "times_usual"))
+    assert level == pytest.approx(math.expm1(pressure), abs=1e-3) and level > 5
+    assert "collision" in rows[62]["risks"]
+    browser.click_on("#export-button")
+    for name in ("png", "svg", "csv"):
+        browser.click_on(f"#save-{name}")
+
+
+def test_one_scale_with_its_usual_line(browser: Chromium, crash: Path) -> None:
+    browser.open(crash, "#t=4.3")
+    assert "usual level" in browser.evaluate("document.getElementById('pressure-note').textContent")
+    assert not browser.evaluate("viewer.curves.common")
+    assert browser.evaluate("viewer.curves.rules.every((_, i) => viewer.curves.top(i) > Math.log(2))")
+    assert browser.evaluate("viewer.curves.wordsOf(Math.log1p(5657))") == ">20×"
+    assert browser.evaluate("viewer.curves.wordsOf(Math.log(2))") == "1.0×"
+    browser.click_on("#scale")
+    assert len(set(browser.evaluate("viewer.curves.rules.map((_, i) => viewer.curves.top(i))"))) == 1
+
+
+@pytest.mark.parametrize("pages", ["crash", "two"])
+def test_a_phone_shows_everything(browser: Chromium, crash: Path, two: Site, pages: str) -> None:
+    resize(browser, 390, 844)
+    try:
+        browser.open(crash if pages == "crash" else first(two), "#t=2")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+        for name in browser.evaluate(
+            "[...document.querySelectorAll('.badge')].map((b) => [b.clientWidth, b.clientHeight])"
+        ):
+            assert name[0] > 2 * name[1]  # a name in one line, not set vertically
+        for button in ("#layers-button", "#export-button", "#legend-button", "#play"):
+            place = box(browser, button)
+            assert place["left"] >= 0 and place["right"] <= 390
+    finally:
+        resize(browser, 1280, 800)

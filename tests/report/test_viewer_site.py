@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from radp.attribution.afterwards import judge_drive
+from radp.attribution.online import levels_of
 from radp.cli.main import main
 from radp.evaluation.closed_loop import Run
 from radp.metrics.card import score_card
@@ -50,7 +52,9 @@ def test_all_scenarios_are_listed_and_linked(run: Run, tmp_path: Path) -> None:
         card = score_card(evaluate(rollout))
         assert row["drives"][0]["score"] == card["score"]
         assert row["drives"][0]["metrics"] == [entry["value"] for entry in card["metrics"].values()]
-        assert row["drives"][0]["pressures"] == pytest.approx(rollout.exact_pressures.max(0), abs=1e-4)
+        judged = judge_drive(rollout, levels_of("constant_velocity", "v2"))
+        assert judged is not None
+        assert row["drives"][0]["pressures"] == pytest.approx(judged.why.pressure.numpy().max(0), abs=1e-4)
         assert (site.index.parent / row["page"]).is_file()
     chain = [data_of(path)["links"] for path in site.pages.values()]
     assert [link["before"] for link in chain] == [None, *(path.name for path in list(site.pages.values())[:-1])]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radp.rules import RuleContext, default_rules, rule_costs, rule_gradients
-from radp.rules.penalty import mean_penalty, penalty
+from radp.rules.penalty import Term, mean_penalties, penalty
 from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
 
 NAMES = [rule.name for rule in default_rules()]
@@ -35,7 +35,7 @@ def test_mean_penalty_counts_valid_elements_only(elements):
     valid = torch.tensor([[m for _, m in elements]])
     kept = [float(penalty(torch.tensor(v, dtype=torch.float64), 0.5)) for v, m in elements if m]
     expected = sum(kept) / len(kept) if kept else 0.0
-    assert float(mean_penalty(z, 0.5, valid)) == pytest.approx(expected, rel=1e-9)
+    assert float(mean_penalties([Term(z, 0.5, valid)])) == pytest.approx(expected, rel=1e-9)
 
 
 @settings(deadline=None, max_examples=25)

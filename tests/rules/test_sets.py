@@ -10,8 +10,8 @@ import torch
 from radp.attribution import Calibration, attribute
 from radp.attribution.teacher import part_pressure
 from radp.rules import RuleContext, default_rules, register_rule_set, rule_costs, rule_set, rule_sets, rules_named, sets
+from radp.rules.body import body_corners
 from radp.rules.collision import Collision
-from radp.rules.context import body_corners
 from radp.rules.lane import BodyLane
 from radp.rules.penalty import penalty
 from radp.runs.errors import BadInput

@@ -1,3 +1,4 @@
+import ctypes
 import functools
 import os
 import signal
@@ -8,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from radp.runs.allowance import Allowance, deadline
 from radp.runs.errors import LostWrite
 from radp.runs.ledger import Ledger
-from radp.runs.parallel import DIED, cpu_count, parallel_map
+from radp.runs.parallel import parallel_map
+from radp.runs.piece import DIED
+from radp.runs.worker import cpu_count
 
 
 def square(x: int) -> int:
@@ -39,10 +43,23 @@ def unpicklable(x: int):
     return (lambda: x) if x == 1 else x
 
 
-def threads(_: int) -> tuple[int, str]:
+def threads(x: int) -> tuple[int, str]:
+    """One of the processes asks torch, whose import takes seconds."""
+    share = os.environ["OMP_NUM_THREADS"]
+    if x == 0:
+        return int(share), share
     import torch
 
-    return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+    return torch.get_num_threads(), share
+
+
+def hangs(x: int) -> int:
+    with deadline(1.0):
+        if x == 1:
+            time.sleep(10_000)
+        if x == 2:
+            ctypes.PyDLL(None).sleep(10_000)  # with the interpreter's lock held: no thread of Python can help
+    return x
 
 
 def dies_once(flag: Path, x: int) -> int:
@@ -57,6 +74,12 @@ def test_results_come_in_the_order_of_the_pieces(workers):
     outcome = parallel_map(square, range(7), workers=workers)
     assert list(outcome.results.items()) == [(i, i * i) for i in range(7)]
     assert outcome.failures == [] and outcome.done == 7
+
+
+def test_what_takes_longer_than_its_deadline_is_stopped_alone():
+    outcome = parallel_map(hangs, range(4), allowance=Allowance(stopped="it hung"))
+    assert outcome.results == {0: 0, 3: 3}
+    assert [(failure.index, failure.reason) for failure in outcome.failures] == [(1, "it hung"), (2, "it hung")]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

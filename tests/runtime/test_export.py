@@ -18,6 +18,7 @@ from radp.model.onnx_export import export_onnx
 from radp.model.sampler import noise_of_seeds, sample_plans
 from radp.planners.backends import on_backend, settled_backend
 from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.export import export_planner
 from radp.planners.learned import load_learned, load_planner_model
 from radp.planners.registry import load_planner
 from radp.runs.errors import BadInput
@@ -147,7 +148,7 @@ def test_an_export_is_a_planner_in_the_closed_loop(exported, tmp_path):
     assert run.folder.settings["planner_hash"] and run.folder.settings["backend"] == "torch"
 
 
-def test_a_backend_is_settled_by_what_the_planner_is(exported):
+def test_a_backend_is_settled_by_what_the_planner_is(exported, tmp_path):
     planner, rule_based = exported[0], load_planner("constant_velocity")
     assert settled_backend(planner, "auto") == "onnx" and settled_backend(rule_based, "auto") == "torch"
     assert settled_backend(planner, "torch") == "torch" and on_backend(planner, "torch") is planner
@@ -155,6 +156,10 @@ def test_a_backend_is_settled_by_what_the_planner_is(exported):
         settled_backend(rule_based, "onnx")
     with pytest.raises(BadInput, match="expected one of"):
         settled_backend(planner, "abacus")
+    listening = planner.with_weight_input(("collision",)).with_weights({"collision": 2.0})
+    assert settled_backend(listening, "auto") == "torch"
+    with pytest.raises(BadInput, match="weights of rules"):
+        export_planner(listening, tmp_path)
 
 
 def test_a_head_that_looks_at_geometry_is_not_exported(tmp_path):

@@ -22,6 +22,7 @@ from radp.sim.observation import HISTORY
 from radp.sources.synthetic import make_scenario
 from radp.storage.arrays import map_arrays, write_arrays
 from radp.storage.errors import StoreError
+from radp.training.data import open_samples
 
 CHOICE = SampleChoice(stride=15, reach=1_000.0, logs_per_shard=2)
 
@@ -112,9 +113,8 @@ def _apart(scenario: Scenario, ego: int, frame: int) -> float:
 
 def test_maps_are_kept_once_and_killed_runs_go_on(logs, samples, tmp_path):
     def digest(path) -> dict[str, str]:
-        return {
-            str(f.relative_to(path)): hashlib.sha256(f.read_bytes()).hexdigest() for f in path.rglob("*") if f.is_file()
-        }
+        files = [f for f in path.rglob("*") if f.is_file() and ".radp" not in f.parts]
+        return {str(f.relative_to(path)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
     whole = digest(samples.path)
     assert sum(name.startswith("maps") for name in whole) == len({id(scenario.map) for scenario in logs})
@@ -198,3 +198,20 @@ def test_wrong_content_is_refused(name, logs, tmp_path):
 
 def test_an_ego_has_the_past_that_a_scene_shows() -> None:
     assert SampleChoice().history == HISTORY - 1
+
+
+def test_shorter_futures_are_taken_when_asked_for_and_never_imitated(logs, samples, tmp_path):
+    choice = replace(CHOICE, other_egos=0, future=40)
+    short = write_log_samples(tmp_path / "short", logs, choice)
+    whole = write_log_samples(tmp_path / "whole", logs, replace(choice, future=80))
+    assert len(short) > len(whole) and (short.future, whole.future) == (40, 80)
+    frames = len(logs[0].time_us)
+    last = int(np.flatnonzero(short.log == 0)[-1])
+    assert frames - 80 <= short.frame[last] < frames - 40
+    known, future = frames - 1 - int(short.frame[last]), short.read([last]).ego_agent_future[0]
+    assert bool(future[:known].any(-1).all()) and not future[known:].any()
+    with pytest.raises(BadInput, match="40 frames of future, imitation needs 80"):
+        open_samples(tmp_path / "short", SceneConfig())
+    assert len(open_samples(tmp_path / "short", SceneConfig(), whole=False)) == len(short)
+    with pytest.raises(BadInput, match="future is 0"):
+        write_log_samples(tmp_path / "none", logs, replace(choice, future=0))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from radp.scenario import PACIFICA, Ego
-from radp.sim.bicycle import MAX_STEERING, bicycle_step, center_acceleration, center_velocity
+from radp.scenario import Ego
+from radp.sim.bicycle import MAX_STEERING, bicycle_step
 
 
 def state(**columns: float) -> np.ndarray:
@@ -56,10 +56,3 @@ def test_heading_is_wrapped_and_speed_may_turn_negative() -> None:
     after = step(state(HEADING=3.14, VX=8.0, STEERING=0.5), 0.0, 0.0)
     assert -math.pi <= after[Ego.HEADING] < -3.0
     assert step(state(VX=0.01), -5.0, 0.0)[Ego.VX] < 0.0
-
-
-def test_motion_of_the_centre_as_reported() -> None:
-    ego = state(VX=8.0, AX=1.0, YAW_RATE=0.4, YAW_ACCEL=0.2)
-    offset = PACIFICA.rear_axle_to_center
-    np.testing.assert_allclose(center_velocity(ego), [8.0, 0.4 * offset])
-    np.testing.assert_allclose(center_acceleration(ego), [1.0 + offset * (0.16 + 0.2), 0.0])

@@ -1,6 +1,8 @@
 """Driven logs: what was executed, by whom, from which moment on."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.simulate import simulate
 from radp.sources.driven import collision_samples, demonstrate, takeover_samples
 from radp.sources.settings import Demonstrations
+from radp.sources.synthetic import make_scenario
 
 CHOICE = Demonstrations(scenarios="sumo14-val", planner="idm", after="constant_velocity")
 
@@ -124,3 +127,31 @@ def test_only_good_drives_are_kept_and_a_killed_run_goes_on(tmp_path, scenarios)
     assert len(samples) and (samples.frame >= 20).all()
     strict = demonstrate(Demonstrations(**{**vars(choice), "min_score": 1.01}), tmp_path / "none")
     assert strict["scenarios"] == 0 and all("wanted 1.01" in why or "fails" in why for why in strict["failed"].values())
+
+
+def test_own_drives_are_kept_whatever_became_of_them(scenarios, tmp_path):
+    with ScenarioWriter(tmp_path / "store") as writer:
+        for scenario in scenarios:
+            writer.add(scenario)
+    choice = Demonstrations(scenarios=str(tmp_path / "store"), planner="constant_velocity", min_score=0.0)
+    refused = demonstrate(choice, tmp_path / "good")
+    assert any("fails" in reason for reason in refused["failed"].values())  # it runs into somebody, or off the road
+    kept = demonstrate(replace(choice, gates=False), tmp_path / "all")
+    assert kept["scenarios"] == len(scenarios) > refused["scenarios"] and not kept["failed"]
+
+
+@pytest.mark.slow
+def test_a_planner_that_hangs_costs_one_demonstration(tmp_path, monkeypatch):
+    """Both scenarios would be one piece; with a timeout each is driven in its own."""
+    with ScenarioWriter(tmp_path / "store") as writer:
+        for seed in range(2):
+            writer.add(make_scenario(seed, 2, frames=40))
+    monkeypatch.setenv("RADP_TEST_HANGS_ON", "synthetic_000001")
+    planner = f"{Path(__file__).parents[1] / 'evaluation' / 'wandering_planner.py'}:WanderingPlanner"
+    choice = Demonstrations(scenarios=str(tmp_path / "store"), planner=planner, min_score=0.0, agents="nonreactive")
+    card = demonstrate(choice, tmp_path / "out", plan_timeout=5.0)
+    said = {name: reason for name, reason in card["failed"].items() if "no answer" in reason}
+    assert said == {"synthetic_000001+0": "the planner gave no answer within 5.0 s, and was stopped"}
+    assert card["scenarios"] + len(card["failed"]) == 2
+    with pytest.raises(BadInput, match=r"a plan timeout of 0\.0 s cannot be kept"):
+        demonstrate(choice, tmp_path / "other", plan_timeout=0.0)

@@ -19,8 +19,9 @@ from radp.scenario import Scenario
 from radp.scenario.store import ScenarioStore
 from radp.sources import convert as machinery
 from radp.sources.convert import FileItem, SourceError, convert
-from radp.sources.log_files import read_bytes, unpack
+from radp.sources.log_files import read_bytes
 from radp.sources.settings import LogChoice
+from radp.storage.unpacking import unpack
 from tests.small_scenarios import small_scenario
 from tests.sources.hostile_pickles import HOSTILE
 

@@ -51,7 +51,8 @@ def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
 
     monkeypatch.setattr(task.base, "forward", perfect)
     loss = diffusion_loss(task.base, scene, generator=torch.Generator().manual_seed(0))
-    costs, counted = task._costs(loss, scene)
+    plan, (context,), counted = task._plans(loss, scene)
+    costs = rule_costs(plan, context)
     future = scene.ego_agent_future
     logged = torch.cat((future[..., :2], heading_vector(future[..., 2])), -1)
     wanted = rule_costs(logged, RuleContext.from_scene(scene, logged=True, horizon=80))
@@ -90,7 +91,7 @@ def test_compressed_costs_pull_hardest_at_small_violations():
     task = AlignTask(AlignConfig(compress=True), model, OneScene(scene))
     task.memory.scale.copy_(torch.tensor([150.0, 0.2, 1e-6, 2.0, 400.0, 3.0]))
     costs = torch.tensor([[4.0] * 6, [900.0] * 6], requires_grad=True)
-    terms = task._compressed(costs)
+    terms = task.terms.shaped(costs)
     scales = torch.tensor([10.0, 0.2, 0.01, 2.0, 10.0, 3.0])
     torch.testing.assert_close(terms, torch.log(1 + costs / scales))
     (pull,) = torch.autograd.grad(terms.sum(), costs)
@@ -104,8 +105,8 @@ def test_rules_count_in_draws_between_the_two_times_both_included(task, least, m
     task.config = AlignConfig(augment=0.0, min_time=least, max_time=most)
     times = torch.tensor([0.001, 0.2, 0.35, 0.5, 0.501, 1.0])
     loss = diffusion_loss(task.base, scene, time=times, generator=torch.Generator().manual_seed(0))
-    costs, counted = task._costs(loss, scene)
-    assert counted.tolist() == [least - 1e-6 <= float(t) <= most + 1e-6 for t in times] and len(costs) == len(times)
+    plan, _, counted = task._plans(loss, scene)
+    assert counted.tolist() == [least - 1e-6 <= float(t) <= most + 1e-6 for t in times] and len(plan) == len(times)
 
 
 def test_draws_that_do_not_count_do_not_pull(task):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from radp.rules import RuleContext
+from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
 from radp.sim.plan import Plan
 from radp.training.align import AlignTask
-from radp.training.focus import Focus, find_focus, first_contact
+from radp.training.focus import Focus, find_focus
 from radp.training.settings import AlignConfig, FocusSearch, LoopConfig
 from tests.rules.hand_made import scene, straight_plan, straight_route
 
@@ -50,13 +50,6 @@ class Straight:
         return Plan(trajectory=straight_plan(speed=10.0).expand(len(now), -1, -1))
 
 
-def test_first_contact_by_hand():
-    context = RuleContext.from_scene(scene(straight_route(), agents=[LEAD]))
-    # the front bumper is 4.049 m ahead of the rear axle, the car's rear at 27.75 m: 23.7 m at 10 m/s
-    assert float(first_contact(straight_plan(speed=10.0), context)) == pytest.approx(2.4)
-    assert float(first_contact(straight_plan(speed=1.0), context)) == float("inf")
-
-
 def test_rows_with_contact_are_found_and_kept(tmp_path):
     road = Road()
     found = find_focus(Straight(), road, FocusSearch(samples=20, seed=3), batch=7)
@@ -72,6 +65,30 @@ def test_rows_with_contact_are_found_and_kept(tmp_path):
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(BadInput, match="radp train focus"):
         Focus.load(tmp_path / "other.json")
+
+
+class Beside:
+    """Passes the standing car with 0.2 m to spare, on the border of its lane."""
+
+    name = "beside"
+
+    def plan(self, now, generator=None) -> Plan:
+        aside = EGO_WIDTH / 2 + 1.0 + 0.2
+        return Plan(trajectory=straight_plan(speed=10.0, y=aside).expand(len(now), -1, -1))
+
+
+def test_own_states_count_near_misses_corners_and_executed_collisions():
+    road = Road()
+    near = FocusSearch(samples=40, within=4.0, margin=0.3, own=True)
+    found = find_focus(Beside(), road, near)
+    assert found.rows == list(range(0, 40, 2)) and found.others() == list(range(1, 40, 2))
+    assert not find_focus(Beside(), road, replace(near, margin=0.1)).rows
+    assert len(find_focus(Beside(), road, replace(near, margin=0.1, corners=True)).rows) == 40  # 0.6 m over the border
+    into = torch.zeros(1, 80, 3, dtype=torch.float64)
+    into[..., 0] = torch.arange(1, 81)  # what was executed hit the car
+    road.kinds = [replace(kind, ego_agent_future=into) for kind in road.kinds]
+    assert not find_focus(Straight(), road, FocusSearch(samples=40)).rows
+    assert len(find_focus(Straight(), road, replace(near, margin=0.0)).rows) == 20
 
 
 class Rows:

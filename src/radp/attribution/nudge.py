@@ -75,7 +75,7 @@ class NudgedPlanner:
         start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
-        plan, scene = plan_and_scene(self.planner, observation)
+        plan, scene = plan_and_scene(self.planner, observation, self.rule.asks_road)
         trajectory, context = on_rules_terms(plan, scene)
         why = attribute(trajectory, context, None, self.calibration, [self.rule])
         tokens = [briefing.token for briefing in observation.briefings]

@@ -14,7 +14,7 @@ from radp.attribution.calibration import Calibration, calibration_file
 from radp.attribution.teacher import attribute, on_rules_terms
 from radp.model.head import WEIGHTS, load_head
 from radp.planners.registry import EXPORTED
-from radp.rules import rule_set
+from radp.rules import needs_road, rule_set
 from radp.rules.sets import PAPER
 from radp.scenario import Scenario
 from radp.scene.builder import FUTURE, RULES_ALONE, SceneConfig, build_scenes, ego_future
@@ -23,6 +23,8 @@ from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
 from radp.zoo import MODELS, list_models
+
+LEVELS_OF = "radp-mini"  # whose usual levels count for planners that have none of their own
 
 
 @runtime_checkable
@@ -59,16 +61,24 @@ def calibration_of(planner: Planner | None, name: str, rules: str = "") -> Calib
     return Calibration.load(folder, rules) if (folder / calibration_file(rules)).is_file() else None
 
 
+def levels_of(name: str, rules: str) -> Calibration | None:
+    """Usual levels of a rule set for a planner: those beside it, or, for planners that have none, radp-mini's."""
+    return (calibration_of(None, name, rules) if name else None) or calibration_of(None, LEVELS_OF, rules)
+
+
 def _rule_set_beside(folder: Path) -> str:
     return load_head(folder).config.rule_set if (folder / WEIGHTS).is_file() else PAPER
 
 
-def plan_and_scene(planner: Planner, observation: Observation) -> tuple[Plan, Scene]:
-    """Plans for B worlds, and the scenes in which rules judge them: those that the planner saw, if it saw any."""
+def plan_and_scene(planner: Planner, observation: Observation, road: bool = False) -> tuple[Plan, Scene]:
+    """Plans for B worlds, and the scenes in which rules judge them: those that the planner saw, if it saw any.
+
+    `road`: with what the rules of the road look at.
+    """
     if isinstance(planner, ScenePlanner):
-        scene = build_scenes(observation, replace(planner.scenes, rules=True))
+        scene = build_scenes(observation, replace(planner.scenes, rules=True, road=road))
         return planner.plan_scene(scene, observation.seeds), scene
-    return planner.plan(observation), build_scenes(observation, RULES_ALONE)
+    return planner.plan(observation), build_scenes(observation, replace(RULES_ALONE, road=road))
 
 
 def with_expert(scene: Scene, now: Observation, scenarios: Mapping[str, Scenario]) -> Scene:
@@ -109,7 +119,7 @@ class ExplainedPlanner:
         start_planner(self.planner, scenarios)
 
     def plan(self, observation: Observation) -> Plan:
-        plan, scene = plan_and_scene(self.planner, observation)
+        plan, scene = plan_and_scene(self.planner, observation, needs_road(self.rules))
         if self.expert_target:
             scene = with_expert(scene, observation, self._scenarios)
         judged = on_rules_terms(plan, scene, expert_target=self.expert_target)

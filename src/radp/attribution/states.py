@@ -14,7 +14,6 @@ from radp.model.head import HeadInputs, head_inputs
 from radp.model.network import DiffusionModel
 from radp.model.sampler import PlanSample, noise_of_seeds, sample_plans
 from radp.rules import Rule, RuleContext, rule_set, rules_named
-from radp.rules.sets import PAPER
 from radp.runs.progress import Progress
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
@@ -61,10 +60,10 @@ def fit_calibration(
     model: DiffusionModel,
     samples: Samples,
     rows: np.ndarray,
-    batch: int = 64,
-    seed: int = 0,
-    about: dict[str, Any] | None = None,
-    rules: str = PAPER,
+    batch: int,
+    seed: int,
+    rules: str,
+    about: dict[str, Any],
 ) -> Calibration:
     """kappa of a rule set from the planner's own plans for the samples `rows` of the training split."""
     gradients, judges = [], rule_set(rules)

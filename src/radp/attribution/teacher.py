@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from radp.attribution.calibration import Calibration
-from radp.rules import Rule, RuleContext, rule_set
+from radp.rules import Rule, RuleContext, needs_road, rule_set
 from radp.rules.costs import RulePass, rule_pass
 from radp.scene.builder import RULES_ALONE, build_scenes
 from radp.scene.scene import Scene
@@ -78,7 +78,7 @@ def attribute(
     """
     calibration = calibration or Calibration.none()
     rules = tuple(rules or rule_set(calibration.rule_set))
-    trajectory, context = on_rules_terms(plan, scene, predictions)
+    trajectory, context = on_rules_terms(plan, scene, predictions, road=needs_road(rules))
     once = rule_pass(trajectory, context, rules)
     names = tuple(rule.name for rule in rules)
     if calibration.is_fitted and not set(calibration.rules) & set(names):
@@ -104,10 +104,12 @@ def on_rules_terms(
     scene: Observation | Scene | RuleContext,
     predictions: Tensor | None = None,
     expert_target: bool = False,
+    road: bool = False,
 ) -> tuple[Tensor, RuleContext]:
     """Trajectories (B, H, 4) at 0.1, 0.2, ... s, and the context in which rules judge them.
 
-    With `expert_target` the goal asks for the end of the ego's future in the scene.
+    With `expert_target` the goal asks for the end of the ego's future in the scene. `road`: an observation is shown
+    with what the rules of the road look at.
     """
     tracks = None
     if isinstance(plan, Plan):
@@ -115,7 +117,7 @@ def on_rules_terms(
             predictions, tracks = plan.predictions, plan.predicted_tracks
         plan = plan.on_grid().to(torch.float32)
     if isinstance(scene, Observation):
-        scene = build_scenes(scene, RULES_ALONE)
+        scene = build_scenes(scene, replace(RULES_ALONE, road=road))
     if isinstance(scene, Scene):
         horizon = plan.shape[1]
         scene = RuleContext.from_scene(scene, predictions, tracks, expert_target=expert_target, horizon=horizon)

@@ -34,11 +34,13 @@ class EvaluateAlignment:
     """Folder for RUN.md and RUN.json, and pooled.md and pooled.json; nothing is written if not given."""
     seed: int = 0
     """Of shuffles and resamples."""
+    allow_missing: bool = False
+    """Go on with the drives that are there if the run lacks some; otherwise it is refused."""
     json: bool = False
     """Print JSON instead of tables."""
 
     def __call__(self) -> int:
-        from radp.evaluation.closed_loop import Run
+        from radp.cli.data import open_whole_run
         from radp.report.alignment_tables import protocol, run_tables
 
         if not self.runs:
@@ -46,7 +48,8 @@ class EvaluateAlignment:
         if not self.json:
             print(protocol(), "\n")
         begin = time.perf_counter()
-        for name, tables, data in run_tables([Run.open(folder) for folder in self.runs], self.seed):
+        runs = [open_whole_run(folder, self.allow_missing) for folder in self.runs]
+        for name, tables, data in run_tables(runs, self.seed):
             text = "\n\n".join(table.markdown() for table in tables)
             print(json_text(data) if self.json else f"{text}\n\n{time.perf_counter() - begin:.1f} s\n")
             if self.out is not None:

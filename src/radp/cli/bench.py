@@ -22,6 +22,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "rules": ("radp.bench.rules:bench_rules",),
     "attribution": ("radp.bench.attribution:bench_attribution",),
     "convert": ("radp.bench.convert:bench_convert",),
+    "engines": ("radp.bench.engines:bench_engines",),
 }
 
 
@@ -35,9 +36,10 @@ class Bench:
         radp bench train --preset mini --json
         radp bench attribution --planner runs/radp-mini --json
         radp bench convert --db data/nuplan --maps data/maps --json
+        radp bench engines --scenarios 20 --json
     """
 
-    what: Positional[Literal["sim", "plan", "train", "scene", "data", "rules", "attribution", "convert"]]
+    what: Positional[Literal["sim", "plan", "train", "scene", "data", "rules", "attribution", "convert", "engines"]]
     """What to measure."""
     planner: str | None = None
     """Packaged model or planner folder whose attribution is measured; the packaged one if not given."""
@@ -47,6 +49,8 @@ class Bench:
     """Logs of nuPlan, to convert."""
     maps: Path | None = None
     """Maps of nuPlan, to convert."""
+    scenarios: int | None = None
+    """How many are driven on each engine; 200 if not given."""
     json: bool = False
     """Print one JSON object."""
 
@@ -57,7 +61,12 @@ class Bench:
             raise BadInput(f"radp bench {self.what} takes no logs; radp bench convert does")
         if self.preset is not None and self.what not in ("plan", "train"):
             raise BadInput(f"radp bench {self.what} takes no preset; radp bench plan and radp bench train do")
-        given = {"planner": self.planner, "config": self.preset, "db": self.db, "maps": self.maps}
+        if self.scenarios is not None and self.what != "engines":
+            raise BadInput(f"radp bench {self.what} takes no scenarios; radp bench engines does")
+        given = {
+            "planner": self.planner, "config": self.preset, "db": self.db, "maps": self.maps,
+            "scenarios": self.scenarios,
+        }  # fmt: skip
         options = {name: value for name, value in given.items() if value is not None}
         figures: dict[str, Any] = {}
         for place in BENCHES[self.what]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.runs.json_text import json_text
 from radp.sources.settings import LogChoice
 
@@ -31,6 +32,7 @@ class DataConvert:
     """Folder for the store."""
     workers: int = 1
     """Number of processes."""
+    where: Engine = field(default_factory=Engine)
     json: bool = False
     """Print the card as one JSON object."""
     logs: LogChoice = field(default_factory=LogChoice)

@@ -20,8 +20,10 @@ class TrainCurves:
     """Picture to write (.png, .svg or .pdf)."""
 
     def __call__(self) -> int:
+        from radp.report.draw import check_picture
         from radp.report.learning_curves import draw_learning_curves
 
+        check_picture(self.out)
         draw_learning_curves(self.runs, self.out)
         print(self.out)
         return 0

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
+from radp.runs.errors import BadInput
 from radp.runs.json_text import json_text
 
 if TYPE_CHECKING:
+    from radp.evaluation.closed_loop import Run
     from radp.scenario.splits import Split
 
 
@@ -85,6 +87,18 @@ def say_missing(split: Split) -> None:
         print(f"radp: {split.incomplete}; going on with these", file=sys.stderr)
 
 
+def open_whole_run(folder: Path, allow_missing: bool) -> Run:
+    """A run whose drives are all there; one that lacks some is refused, or gone on with after a sentence on stderr."""
+    from radp.evaluation.closed_loop import Run
+
+    run = Run.open(folder)
+    if run.incomplete and not allow_missing:
+        raise BadInput(f"{run.incomplete}, --allow-missing goes on without them")
+    if run.incomplete:
+        print(f"radp: {run.incomplete}; going on without them", file=sys.stderr)
+    return run
+
+
 def describe(name_or_path: str) -> dict[str, Any]:
     """Counts for a split, ready for JSON."""
     from radp.scenario.splits import open_split
@@ -111,4 +125,4 @@ def _counted(values: Any) -> dict[str, int]:
 
 
 def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())
+    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

@@ -63,7 +63,7 @@ def examine(filters: tuple[Path, ...] = ()) -> dict[str, Any]:
     from importlib import metadata
 
     from radp.runs.folder import source_commit
-    from radp.runs.parallel import cpu_count
+    from radp.runs.worker import cpu_count
     from radp.sources.nuplan.inventory import take_stock
     from radp.zoo import list_models, list_splits
 
@@ -75,6 +75,7 @@ def examine(filters: tuple[Path, ...] = ()) -> dict[str, Any]:
         "providers": _providers(),
         "packages": {name: {"version": installed_version(name)} for name in core},
         "extras": {extra: _extra(extra, names) for extra, names in extras.items()},
+        "engines": _engines(),
         "data": {variable: _look_for(variable, folder) for variable, folder in DATA_FOLDERS.items()},
         "nuplan": take_stock(_folder("NUPLAN_DATA_ROOT"), _folder("NUPLAN_MAPS_ROOT"), filters),
         "splits": list_splits(),
@@ -109,6 +110,24 @@ def _extra(extra: str, names: list[str]) -> dict[str, Any]:
     missing = [name for name in names if installed_version(name) is None]
     install = f'pip install "radp[{extra}]"' if missing else None
     return {"present": not missing, "missing": missing, "install": install}
+
+
+def _engines() -> dict[str, dict[str, Any]]:
+    """Which engines can be used here, and what is missing for the others."""
+    from shutil import which
+
+    ray, submitit = installed_version("ray"), installed_version("submitit")
+    slurm = [] if submitit else ['pip install "radp[slurm]"']
+    return {
+        "local": {"ready": True, "version": None, "missing": []},
+        "ray": {"ready": bool(ray), "version": ray, "missing": [] if ray else ['pip install "radp[ray]"']},
+        "slurm-local": {"ready": bool(submitit), "version": submitit, "missing": slurm},
+        "slurm": {
+            "ready": bool(submitit and which("sbatch")),
+            "version": submitit,
+            "missing": slurm + ([] if which("sbatch") else ["sbatch is not on the path"]),
+        },
+    }
 
 
 def _torch() -> dict[str, Any]:
@@ -163,6 +182,9 @@ def readable(findings: dict[str, Any]) -> str:
     for name, extra in findings["extras"].items():
         state = "present" if extra["present"] else f"lacks {', '.join(extra['missing'])}: {extra['install']}"
         lines.append(f"extra     {name}: {state}")
+    for name, engine in findings["engines"].items():
+        version = f" ({engine['version']})" if engine["version"] else ""
+        lines.append(f"engine    {name}{version}: {'; '.join(engine['missing']) or 'ready'}")
     for variable, data in findings["data"].items():
         origin = "" if data["set"] else "not set; "
         state = f"{data['files']} found in {data['path']}" if data["found"] else f"{data['path']} is not a folder"

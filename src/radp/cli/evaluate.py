@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Comparison, FidelityCheck
+from radp.runs.engine import Engine
 from radp.runs.json_text import json_text
 
 
@@ -19,14 +20,18 @@ class EvaluatePlanners(Comparison):
     Example:
         radp evaluate planners --planners log_replay idm pdm_closed --splits sumo14-val --out runs/table
         radp evaluate planners --planners idm radp-mini --splits sumo14-val --base idm --seeds 3 --out runs/table
+        radp evaluate planners --planners idm pdm_closed --splits sumo14-val --rulebook --out runs/table
     """
 
     out: Path
     """Folder for the runs and the table."""
     base: str | None = None
     """A planner of the list to which the others are compared, paired by scenario."""
+    rulebook: bool = False
+    """Also say of each pair of planners who keeps the rulebook better, and which tier decides."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which a planner must answer, else that drive fails and the run goes on."""
     json: bool = False
@@ -42,6 +47,12 @@ class EvaluatePlanners(Comparison):
             raise BadInput(f"base is {base!r}, expected one of the planners: {', '.join(names)}")
         rows = compare(self, self.out, self.workers, self.plan_timeout)
         text, data = f"{table(rows, base)}\n\n{footnote(rows)}", table_json(rows, base)
+        if self.rulebook:
+            from radp.evaluation.rulebook import judge_planners, rulebook_table
+
+            pairs = judge_planners(self, self.out)
+            text = f"{text}\n\n{rulebook_table(pairs)}"
+            data["rulebook"] = [pair.to_json() for pair in pairs]
         (self.out / "planners.md").write_text(text + "\n")
         write_json_atomically(self.out / "planners.json", data)
         print(json_text(data) if self.json else text)
@@ -63,6 +74,7 @@ class EvaluateFidelity(FidelityCheck):
     """Folder for the runs and the tables."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     plan_timeout: float | None = None
     """Seconds within which the planner must answer, else that drive fails and the run goes on."""
     json: bool = False

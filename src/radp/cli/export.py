@@ -36,11 +36,11 @@ class ExportJson:
         from radp.runs.files import short_stem
         from radp.runs.progress import Progress
         from radp.scenario.neutral_json import save_json, scenario_to_json
-        from radp.scenario.splits import open_split
+        from radp.scenario.splits import limited, open_split
 
         if self.limit is not None and self.limit < 1:
             raise BadInput(f"--limit is {self.limit}, expected at least 1")
-        split = open_split(self.scenarios, self.allow_missing)[: self.limit]
+        split = limited(open_split(self.scenarios, self.allow_missing), self.limit)
         say_missing(split)
         suffix = ".json.gz" if self.compress == "gz" else ".json"
         written: dict[str, str] = {}

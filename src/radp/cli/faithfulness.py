@@ -34,17 +34,19 @@ class EvaluateFaithfulness:
     """Of them also asked with random weights."""
     seed: int = 0
     """Of moments, noise and what families draw."""
+    allow_missing: bool = False
+    """Go on with the drives that are there if the run lacks some; otherwise it is refused."""
     json: bool = False
     """Print JSON instead of the table."""
 
     def __call__(self) -> int:
-        from radp.evaluation.closed_loop import Run
+        from radp.cli.data import open_whole_run
         from radp.evaluation.faithfulness import measure_faithfulness
         from radp.report.faithfulness_table import faithfulness_json, faithfulness_table
 
         if self.moments < 1:
             raise BadInput(f"moments is {self.moments}, expected at least 1")
-        run = Run.open(self.run)
+        run = open_whole_run(self.run, self.allow_missing)
         found = measure_faithfulness(run, self.moments, self.sanity, self.seed)
         where = f"{run.job.planner} on {Path(run.job.scenarios).name}, {run.job.agents} agents"
         text, data = faithfulness_table(found, where).markdown(), faithfulness_json(found)

@@ -24,9 +24,11 @@ class DataGallery:
     """Steps of 0.1 s after the start of the drive."""
 
     def __call__(self) -> int:
+        from radp.report.draw import check_picture
         from radp.report.gallery import draw_gallery, one_of_each_kind
         from radp.scenario.splits import open_split
 
+        check_picture(self.out)
         split = open_split(self.scenarios)
         draw_gallery(one_of_each_kind((split[i] for i in range(len(split))), self.skip), self.out, self.frame)
         print(self.out)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tyro.conf import Positional
+
+from radp.runs.engine import Engine
+from radp.runs.json_text import json_text
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,23 @@ class EvaluateIntervention:
     """At most this many scenarios for each rule."""
     workers: int = 1
     """Processes."""
+    where: Engine = field(default_factory=Engine)
+    allow_missing: bool = False
+    """Go on with the drives that are there if the run lacks some; otherwise it is refused."""
+    json: bool = False
+    """Print the tables as JSON."""
 
     def __call__(self) -> int:
-        from radp.evaluation.closed_loop import Run
+        from radp.cli.data import open_whole_run
         from radp.evaluation.intervention import WAYS, intervene
         from radp.report.intervention_table import intervention_tables
 
-        opened, ways = Run.open(self.run), WAYS[:1] if self.down_only else WAYS
+        opened, ways = open_whole_run(self.run, self.allow_missing), WAYS[:1] if self.down_only else WAYS
         found = intervene(opened, self.out, self.rules, ways, self.swerve, self.limit, self.workers)
         where = f"{opened.job.planner} on {Path(opened.job.scenarios).name}, {opened.job.agents} agents"
-        text = "\n\n".join(table.markdown() for table in intervention_tables(found, where))
+        tables = intervention_tables(found, where)
+        text = "\n\n".join(table.markdown() for table in tables)
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "intervention.md").write_text(text + "\n")
-        print(text)
+        print(json_text([table.to_json() for table in tables]) if self.json else text)
         return 0

@@ -10,13 +10,15 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
 from functools import reduce
 from io import StringIO, TextIOWrapper
 from operator import or_
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -24,6 +26,7 @@ import tyro
 from radp.cli.alignment import EvaluateAlignment
 from radp.cli.bench import Bench
 from radp.cli.cache import Calibrate, MakeCache
+from radp.cli.completion import Completion
 from radp.cli.convert import DataConvert
 from radp.cli.curves import TrainCurves
 from radp.cli.data import DataInfo, DataList
@@ -39,19 +42,25 @@ from radp.cli.faithfulness import EvaluateFaithfulness
 from radp.cli.gallery import DataGallery
 from radp.cli.intervention import EvaluateIntervention
 from radp.cli.keep_hardest import DataKeepHardest
+from radp.cli.leaderboard import Leaderboard
 from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
+from radp.cli.package import TrainPackage
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
+from radp.cli.runs import RunsForget, RunsShow
 from radp.cli.samples import DataSamples
 from radp.cli.score import Score
 from radp.cli.simulate import Simulate
+from radp.cli.states import EvaluateStates
+from radp.cli.studio import OpenStudio
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
-from radp.runs.errors import BadInput, sentence
+from radp.runs.engine import use_engine
+from radp.runs.errors import BadInput, did_you_mean, one_line, sentence
 from radp.version import __version__
 
 Verb = type[Callable[[], int]]
@@ -77,6 +86,7 @@ VERBS: Verbs = {
         "rounds": TrainRounds,
         "align": TrainAlign,
         "focus": TrainFocus,
+        "package": TrainPackage,
         "head": TrainHead,
         "curves": TrainCurves,
     },
@@ -87,17 +97,25 @@ VERBS: Verbs = {
     "explain": Explain,
     "evaluate": {
         "planners": EvaluatePlanners,
+        "states": EvaluateStates,
         "fidelity": EvaluateFidelity,
         "alignment": EvaluateAlignment,
         "intervention": EvaluateIntervention,
         "prognosis": EvaluatePrognosis,
         "faithfulness": EvaluateFaithfulness,
     },
+    "leaderboard": Leaderboard,
     "reproduce": Reproduce,
+    "runs": {"show": RunsShow, "forget": RunsForget},
     "view": ViewDrives,
+    "studio": OpenStudio,
     "bench": Bench,
+    "completion": Completion,
     "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner, "onnx": ExportOnnx},
 }
+RESUMED = ("demo", "simulate", "evaluate", "reproduce", "cache")  # the same command goes on with what was interrupted
+RESUMED_PAIRS = [["data", "convert"], ["data", "drive"], ["data", "samples"], ["train", "base"], ["train", "align"],
+                 ["train", "rounds"], ["train", "planner"]]  # fmt: skip
 ABOUT = "Rule-aligned diffusion planning for autonomous driving. `radp VERB --help` explains a verb; `radp --version`."
 CONFIG = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
 
@@ -116,13 +134,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"radp {__version__}")
             code = 0
         else:
-            verb = _parse(words)
+            verb = _parse([*words])
             check_numbers(verb)
-            code = int(verb() or 0)
+            code = _run(verb)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        print("radp: interrupted", file=sys.stderr)
+        print(f"radp: interrupted{_how_to_go_on(words)}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone (radp ... | head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -133,10 +151,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error)
 
 
+def _how_to_go_on(words: Sequence[str]) -> str:
+    """The command that takes up what was interrupted, for verbs that can; --fresh would throw away what is there."""
+    if words[0:1] not in [[verb] for verb in RESUMED] and list(words[:2]) not in RESUMED_PAIRS:
+        return ""
+    return f"; to go on: radp {shlex.join(word for word in words if word != '--fresh')}"
+
+
+def _run(verb: Callable[[], int]) -> int:
+    """The verb, its maps on the engine that it names."""
+    where = getattr(verb, "where", None)
+    if where is None:
+        return int(verb() or 0)
+    with use_engine(where):
+        if not where.dry_run:
+            return int(verb() or 0)
+        from radp.runs.slurm_engine import script
+
+        print(script(where, getattr(verb, "out", Path()), getattr(verb, "workers", 1)))
+        return 0
+
+
 def _complain(error: Exception) -> int:
     """One sentence on stderr. Values and files are the user's to mend (2), anything else is ours (1)."""
-    if isinstance(error, ValueError | OSError):
-        print(f"radp: {sentence(error)}", file=sys.stderr)
+    looped = isinstance(error, RuntimeError) and str(error).startswith("Symlink loop")  # so says pathlib, before 3.13
+    if looped or isinstance(error, ValueError | OSError):
+        print(f"radp: {one_line(error) if looped else sentence(error)}", file=sys.stderr)
         return 2
     print(f"radp: a fault of radp: {sentence(error)}; RADP_TRACEBACK=1 shows where it came from", file=sys.stderr)
     return 1
@@ -154,7 +194,8 @@ def _parse(words: list[str]) -> Callable[[], int]:
     if words and not words[0].startswith("-"):
         within = program[1:]
         known = ", ".join(" ".join((*within, name)) for name in found)
-        raise BadInput(f"unknown verb '{' '.join((*within, words[0]))}'; expected one of {known}")
+        near = did_you_mean(words[0], found)
+        raise BadInput(f"unknown verb '{' '.join((*within, words[0]))}'; expected one of {known}{near}")
     return _tyro(_union(found), " ".join(program), words or ["--help"])
 
 
@@ -182,6 +223,14 @@ def _tyro(verb: Any, program: str, words: list[str]) -> Callable[[], int]:
         if example := example_of(verb):
             print(example)
         raise
+
+
+def completion_script(shell: str) -> str:
+    """A script for a shell, made by tyro of all verbs and their options."""
+    script = StringIO()
+    with redirect_stdout(script), suppress(SystemExit):
+        tyro.cli(_union(VERBS), prog="radp", args=["--tyro-print-completion", shell], config=CONFIG)
+    return script.getvalue().rstrip()
 
 
 def summary_of(verb: Verb) -> str:

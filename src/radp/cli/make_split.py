@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tyro.conf import Positional
+
+from radp.runs.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class DataMakeSplit:
     """sumo14-dev or sumo14-hard-xl."""
     workers: int = 2
     """Processes."""
+    where: Engine = field(default_factory=Engine)
 
     def __call__(self) -> int:
         from radp.evaluation.made_splits import make_split as make

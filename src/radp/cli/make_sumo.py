@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.runs.json_text import json_text
 from radp.sources.settings import SumoSplit
 
@@ -22,6 +23,7 @@ class DataMakeSumo:
     """New folder for the store."""
     workers: int = 2
     """Number of processes."""
+    where: Engine = field(default_factory=Engine)
     json: bool = False
     """Print the card as one JSON object."""
     wanted: SumoSplit = field(default_factory=SumoSplit)

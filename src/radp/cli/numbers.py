@@ -9,9 +9,10 @@ from typing import Any
 from radp.runs.errors import BadInput
 
 FROM_ONE = (
-    "batch", "batches", "closed_loop_scenarios", "epochs", "heads", "limit", "log_every", "logs_per_shard", "moments",
-    "networks", "per_kind", "processes", "rank", "rounds", "samples", "save_every", "scenarios", "seeds", "steps",
-    "stop_after", "stride", "takeovers", "threads", "validate_every", "validation_batch", "validation_samples", "worst",
+    "batch", "batches", "calls", "closed_loop_scenarios", "draws", "epochs", "future", "heads", "kept_states", "limit",
+    "log_every", "logs_per_shard", "moments", "networks", "ordinary", "per_kind", "plans", "processes", "rank",
+    "rounds", "samples", "save_every", "scenarios", "seeds", "states", "steps", "stop_after", "stride", "takeovers",
+    "threads", "validate_every", "validation_batch", "validation_samples", "worst",
 )  # fmt: skip
 FROM_ZERO = ("decay", "frame", "history", "other_egos", "sanity", "seed", "skip", "warmup", "workers")
 LEAST = dict.fromkeys(FROM_ONE, 1) | dict.fromkeys(FROM_ZERO, 0)

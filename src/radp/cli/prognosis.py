@@ -33,17 +33,20 @@ class EvaluatePrognosis:
     """Also with the risks of plans that are driven for 2 s without replanning."""
     seed: int = 0
     """Of resamples, folds and trees."""
+    allow_missing: bool = False
+    """Go on with the drives that are there if the run lacks some; otherwise it is refused."""
     json: bool = False
     """Print JSON instead of tables."""
 
     def __call__(self) -> int:
-        from radp.evaluation.closed_loop import Run
+        from radp.cli.data import open_whole_run
         from radp.report.prognosis_tables import prognosis_json, prognosis_tables, runs_prognosis
 
         if not self.runs:
             raise BadInput("name at least one folder of radp simulate --attribution teacher")
         tables, data = [], []
-        for found, where in runs_prognosis([Run.open(run) for run in self.runs], self.committed, self.seed):
+        runs = [open_whole_run(run, self.allow_missing) for run in self.runs]
+        for found, where in runs_prognosis(runs, self.committed, self.seed):
             tables += prognosis_tables(found, where)
             data.append(prognosis_json(found))
         text = "\n\n".join(table.markdown() for table in tables)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from radp.evaluation.settings import Rounds
+from radp.runs.engine import Engine
+from radp.runs.json_text import json_text
 from radp.training.settings import BaseConfig, LoopConfig
 
 
@@ -30,6 +32,12 @@ class TrainRounds:
     """Torch threads."""
     workers: int = 2
     """Processes for driving."""
+    where: Engine = field(default_factory=Engine)
+    plan_timeout: float | None = None
+    """Seconds within which a planner must answer, else that drive fails and the others go on; the first call may
+    compile for a minute."""
+    json: bool = False
+    """Print the rounds as JSON."""
     rounds: Rounds
     loop: LoopConfig = field(
         default_factory=lambda: LoopConfig(steps=6_000, batch=16, lr=5e-4, warmup=300, schedule="constant", decay=1_500)
@@ -49,6 +57,9 @@ class TrainRounds:
 
         if not 0.0 < self.share < 1.0:
             raise BadInput(f"share is {self.share}, expected more than 0 and less than 1")
+        for path in self.data:
+            if not path.is_dir():
+                raise BadInput(f"{path} is no folder of samples")
         torch.set_num_threads(self.threads)
 
         def train(model_name: str, taken_over: Sequence[Path], folder: Path) -> Path:
@@ -60,7 +71,10 @@ class TrainRounds:
             run = RunFolder.create(folder, "train base", config, self.loop.seed, {"threads": self.threads}, facts)
             return train_base(config, run, mixture, start_from=model)
 
-        done = run_rounds(self.rounds, train, self.out, self.workers)
+        done = run_rounds(self.rounds, train, self.out, self.workers, self.plan_timeout)
+        if self.json:
+            print(json_text([asdict(one) for one in done]))
+            return 0
         for number, one in enumerate(done):
             verdict = "kept" if one.kept else "not kept"
             change = f"collision {100 * one.collision_before:.1f} -> {100 * one.collision_after:.1f}"

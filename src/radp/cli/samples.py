@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from radp.runs.engine import Engine
 from radp.scene.settings import SampleChoice
 
 
@@ -24,6 +25,7 @@ class DataSamples:
     """Folder to write; the same command goes on where it was stopped."""
     workers: int = 2
     """Processes."""
+    where: Engine = field(default_factory=Engine)
     allow_missing: bool = False
     """Take what can be read of a store that is incomplete."""
     choice: SampleChoice = field(default_factory=lambda: SampleChoice(other_egos=8))

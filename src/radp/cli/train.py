@@ -38,7 +38,7 @@ def _switched(model: ModelConfig, switches: Sequence[str]) -> ModelConfig:
             raise BadInput(f"{switch!r} is no NAME=VALUE")
         try:
             value = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             value = text
         usual = changed.get(name, value)
         if any(isinstance(value, kind) != isinstance(usual, kind) for kind in (str, bool)):
@@ -158,13 +158,15 @@ class TrainBase:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainAlign:
-    """Align a planner with the driving rules through LoRA adapters; the defaults are the paper's.
+    """Align a planner with the driving rules, through LoRA adapters or its decoder; the defaults are the paper's.
 
     Adapters are written to OUT/adapter in PEFT's own format, the scales of the rules to OUT/scales.json. The paper's
     variants: --no-rules trains the adapters on the diffusion loss alone, --no-normalisation skips the scales.
 
     Example:
         radp train align --base diffusion-planner-mini --data runs/samples --out runs/radp
+        radp train align --base runs/base/model --data runs/own-samples --focus runs/own-focus.json --hold base \\
+            --way chain --rule-set avoid --gate --without comfort goal --out runs/avoid
     """
 
     base: str
@@ -184,18 +186,26 @@ class TrainAlign:
         import torch
 
         from radp.model.paths import model_path
+        from radp.model.rule_weights import conditioned
         from radp.planners.diffusion import scene_config
         from radp.planners.learned import load_planner_model
+        from radp.rules import needs_road
         from radp.runs.folder import RunFolder
-        from radp.training.align import train_align
+        from radp.training.align import check_way, train_align
         from radp.training.data import open_samples
         from radp.training.focus import Focus
         from radp.training.loop import is_main_process
+        from radp.training.rule_terms import rules_of_loss
 
         torch.set_num_threads(self.training.threads)
+        check_way(self.config)
         model = load_planner_model(model_path(self.base))
         config = self.config if self.focus is not None else replace(self.config, focus_share=0.0)
-        samples = open_samples(self.data, scene_config(model.config, rules=True))
+        rules = rules_of_loss(config)
+        if config.weighting.conditioned:
+            model = conditioned(model, [rule.name for rule in rules])
+        scenes = scene_config(model.config, rules=True, road=needs_road(rules))
+        samples = open_samples(self.data, scenes, config.avoid.hold == "logs")
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
         facts = {"base": self.base, "data": self.data, "samples": len(samples), "focus": len(chosen)}
         held_out, drives = self.training.watched(scene_config(model.config))
@@ -211,8 +221,12 @@ class TrainAlign:
 class TrainFocus(FocusSearch):
     """List the samples on which a planner would touch somebody soon and the logged way does not.
 
+    With --own the samples are states of the planner's own drives, and what was executed is no excuse.
+
     Example:
         radp train focus --planner diffusion-planner-mini --data runs/samples --out runs/focus.json
+        radp train focus --planner runs/base/model --data runs/own-samples --own --within 4 --margin 0.3 --corners \\
+            --out runs/own-focus.json
     """
 
     planner: str
@@ -233,7 +247,7 @@ class TrainFocus(FocusSearch):
 
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
-        source = open_samples(self.data, replace(model.scenes, rules=True))
+        source = open_samples(self.data, replace(model.scenes, rules=True), whole=not self.own)
         found = find_focus(model, source, self)
         found.save(self.out)
         print(f"{self.out}: {len(found.rows)} of {found.looked_at} samples")

@@ -15,8 +15,8 @@ from radp.runs.json_text import json_text
 class ViewDrives:
     """Make HTML pages of the drives of a run, or of two runs side by side; they open without a server or a network.
 
-    Pressures are those of the teacher where it was asked (simulate --attribution teacher), or those that the planner's
-    head predicted; where the run only kept its plans, the teacher is asked now.
+    Where the run kept its plans (simulate --keep-plans or --attribution teacher), the teacher judges them now, by the
+    rules of v2 unless the run names others; without plans the pages have no pressures.
 
     Example:
         radp view runs/pdm --out pages
@@ -42,12 +42,15 @@ class ViewDrives:
     """Write a film of each scenario too, as GIF."""
     mp4: bool = False
     """Write a film of each scenario too, as MP4 (needs ffmpeg)."""
+    verify: bool = True
+    """Look for what would have avoided incidents of at least 5 points, by driving it; some seconds for each."""
     json: bool = False
     """Print the paths as JSON."""
 
     def __call__(self) -> int:
         from radp.evaluation.logged_runs import open_drives
         from radp.report.viewer import write_films, write_site
+        from radp.report.viewer.site import WORTH
 
         if self.limit is not None and self.limit < 1:
             raise BadInput(f"limit is {self.limit}, expected at least 1")
@@ -59,7 +62,7 @@ class ViewDrives:
 
             for suffix in suffixes:
                 check_film(suffix)
-        site = write_site(runs, out, self.limit, self.token)
+        site = write_site(runs, out, self.limit, self.token, WORTH if self.verify else None)
         films = [str(path) for path in write_films(runs, site, suffixes)]
         if self.json:
             pages = {name: str(path) for name, path in site.pages.items()}

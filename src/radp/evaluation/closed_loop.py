@@ -12,51 +12,58 @@ A drive whose planner failed is finished too: it holds the reason and scores 0.
 from __future__ import annotations
 
 import hashlib
-import signal
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from radp.evaluation.settings import ATTRIBUTIONS, Simulation
-from radp.metrics.card import score_card
+from radp.metrics.card import CARDS, score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
 from radp.model.memory import keep_freed_memory
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
+from radp.runs.allowance import check_deadline
+from radp.runs.claim import claimed
+from radp.runs.engine import current_engine
 from radp.runs.errors import BadInput, EndOfRun, reading_file
 from radp.runs.folder import RUN, RunError, RunFolder
 from radp.runs.json_text import json_text
-from radp.runs.parallel import Allowance, parallel_map
+from radp.runs.parallel import parallel_map, runs_here
 from radp.runs.progress import Progress
 from radp.runs.settings import checked, narrowed
+from radp.scenario import Scenario
 from radp.scenario.neutral_json import save_json
 from radp.scenario.parts import name_and_part
-from radp.scenario.splits import MADE, Split, open_split
-from radp.sim.planner import Planner, TimedPlanner
+from radp.scenario.splits import MADE, Split, limited, open_split, with_tokens
+from radp.sim.planner import Planner, TimedPlanner, timed_allowance
 from radp.sim.rollout import Rollout, rollout_to_json
 from radp.sim.rollout_store import RolloutStore
-from radp.sim.simulate import drive_batch, undriven
+from radp.sim.simulate import drive_batch, planner_error, undriven
 from radp.zoo import list_splits
 
 if TYPE_CHECKING:
     from radp.attribution.calibration import Calibration
 
 COMMAND = "simulate"
-DRIVES, CARDS, SUMMARY = "drives", "cards.jsonl", "summary.json"
+DRIVES, SUMMARY = "drives", "summary.json"
 SCORED_AT_ONCE = 64
-LONGEST_TIMEOUT = 1e6  # s
+PIECES_OF_A_SHARD = 4  # a job of a cluster that is killed loses a quarter of its share at most
+HOUSE = Path(__file__).resolve().parents[1]  # radp's own code
 
 
 def split_of(job: Simulation) -> Split:
     """The scenarios that are driven."""
     with reading_file(job.scenarios, "set of scenarios"):
-        return open_split(job.scenarios, job.allow_missing)[: job.limit]
+        split = open_split(job.scenarios, job.allow_missing)
+        split = with_tokens(split, job.token) if job.token else split
+        return split[: job.limit] if job.limit_over == "first" else limited(split, job.limit)
 
 
 def driver_of(job: Simulation) -> Planner:
@@ -65,6 +72,8 @@ def driver_of(job: Simulation) -> Planner:
         planner = load_planner(job.planner)
     except UnknownPlanner as error:
         raise BadInput(str(error)) from None
+    if job.weights:
+        planner = _weighted(planner, job)
     if job.backend != "torch":
         from radp.planners.backends import on_backend, settled_backend
 
@@ -74,6 +83,15 @@ def driver_of(job: Simulation) -> Planner:
     from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
 
     return ExplainedPlanner(planner, usual_levels(job, planner), job.rule_set, job.expert_target)
+
+
+def _weighted(planner: Planner, job: Simulation) -> Planner:
+    """The planner with the weights of rules that the job gives it."""
+    from radp.model.rule_weights import parse_weights
+
+    if not hasattr(planner, "with_weights"):
+        raise BadInput(f"planner {job.planner!r} takes no weights of rules")
+    return planner.with_weights(parse_weights(job.weights))
 
 
 def usual_levels(job: Simulation, planner: Planner) -> Calibration | None:
@@ -139,20 +157,38 @@ class Run:
         with reading_file(folder.path / RUN.file, "description of a run"):
             if folder.config["command"] != COMMAND:
                 raise BadInput(f"{path} holds a run of radp {folder.config['command']}, expected one of radp {COMMAND}")
-            stored = {**folder.settings, "seed": folder.config["seed"]}
+            stored = {"limit_over": "first", **folder.settings, "seed": folder.config["seed"]}  # as older runs did
             known = {field.name: stored[field.name] for field in fields(Simulation) if field.name in stored}
             job = checked(Simulation, known)
         return cls(folder, job)
+
+    def missing(self) -> list[str]:
+        """Tokens of scenarios that were never driven, or whose drives are gone.
+
+        What failed and is in the ledger is not missing: it counts as failed, with its reason.
+        """
+        lost = self.folder.ledger.failures()
+        return [token for token in self.split.tokens() if token not in self.store and token not in lost]
+
+    @property
+    def incomplete(self) -> str:
+        """A sentence if drives are missing; empty otherwise."""
+        missing = self.missing()
+        count = f"{len(missing)} of {len(self.split)} drives are missing"
+        again = f"radp {COMMAND} with the same options drives them"
+        return f"{self.folder.path}: {count} (the first: {missing[0]!r}); {again}" if missing else ""
 
     def rollouts(self) -> Iterator[Rollout]:
         """The drives in the order of the scenarios; one that is missing counts as failed."""
         lost = self.folder.ledger.failures()
         for scenario in self.split:
-            if scenario.token in self.store:
-                yield self.store.read(scenario)
-            else:
-                reason = lost.get(scenario.token, "not driven yet")
-                yield undriven(scenario, self.job.planner, self.job, reason)
+            yield self.drive(scenario, lost.get(scenario.token, "not driven yet"))
+
+    def drive(self, scenario: Scenario, reason: str) -> Rollout:
+        """The drive of one scenario, or one that failed for a reason if it is not there; StoreError if damaged."""
+        if scenario.token in self.store:
+            return self.store.read(scenario)
+        return undriven(scenario, self.job.planner, self.job, reason)
 
 
 def run_simulation(
@@ -160,7 +196,7 @@ def run_simulation(
 ) -> Run:
     """Drive scenarios into the folder `out`, or finish a run that stopped there; the same call gives the same drives.
 
-    What the simulation says must be as in the folder (else BadInput); batch, workers and timeout may differ.
+    What the simulation says must be as in the folder (else BadInput); batch, workers, engine and timeout may differ.
     A planner that gives no answer within `plan_timeout` seconds (of one call, whatever the batch) fails that drive.
     A store of which something cannot be read is refused, unless that is allowed. LostWrite if drives cannot be kept.
     """
@@ -168,8 +204,7 @@ def run_simulation(
     for name, value in (("batch", batch), ("workers", workers), ("limit", limit)):
         if value < 1:
             raise BadInput(f"{name} is {value}, expected at least 1")
-    if plan_timeout is not None and not (0 < plan_timeout < LONGEST_TIMEOUT and hasattr(signal, "setitimer")):
-        raise BadInput(f"a plan timeout of {plan_timeout} s cannot be kept here")
+    check_deadline(plan_timeout)
     job = _settled(simulation)
     tokens = split_of(job).tokens()
     if not tokens:
@@ -177,16 +212,19 @@ def run_simulation(
     driver = driver_of(job)
     digest = hashlib.sha256("\n".join(tokens).encode()).hexdigest()[:16]
     facts = {**planner_facts(job, driver, out), "scenario_tokens": digest}
-    folder = RunFolder.create(out, COMMAND, job, job.seed, _execution(batch, workers, plan_timeout), facts)
-    run = Run(folder, job)
-    run.store.clean()
-    _drive_missing(run, driver, tokens, batch, workers, plan_timeout)
+    with claimed(out):
+        folder = RunFolder.create(out, COMMAND, job, job.seed, _execution(batch, workers, plan_timeout), facts)
+        run = Run(folder, job)
+        run.store.clean()
+        _drive_missing(run, driver, tokens, batch, workers, plan_timeout)
+        run.store.clean()  # of what workers left that were killed on the way
     return run
 
 
 def _execution(batch: int, workers: int, plan_timeout: float | None) -> dict[str, Any]:
     timeout = {} if plan_timeout is None else {"plan_timeout": plan_timeout}
-    return {"batch": batch, "workers": workers, **timeout}
+    engine = {} if current_engine().is_local else {"engine": current_engine().name}
+    return {"batch": batch, "workers": workers, **timeout, **engine}
 
 
 def _settled(simulation: Simulation) -> Simulation:
@@ -221,6 +259,16 @@ def summarise_run(run: Run) -> dict[str, Any]:
     return summary
 
 
+def planner_traceback(run: Run) -> str:
+    """Where the planner raises on the first scenario, in its own lines; empty if that is not why the drive failed."""
+    error = planner_error(driver_of(run.job), run.split[0], run.job)
+    if error is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(HOUSE)]
+    return "".join((*traceback.format_list(own or frames), *traceback.format_exception_only(error)))
+
+
 def export_drives(run: Run, folder: Path) -> None:
     """Every drive as neutral JSON, one compressed file per scenario, named as in drives/."""
     with Progress("export", len(run.split)) as progress:
@@ -235,14 +283,15 @@ def _drive_missing(
 ) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
     keep_freed_memory()
-    drive = partial(_drive_here, driver, run.split, run.store, run.job)
-    if workers > 1 or plan_timeout is not None:
-        drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
-    stopped = f"the planner gave no answer within {plan_timeout} s, and was stopped"
+    allowance = timed_allowance(plan_timeout)
+    drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
+    if runs_here(workers, allowance):
+        drive = partial(_drive_here, driver, run.split, run.store, run.job)
     for alone in (False, True):
         missing = [i for i, token in enumerate(tokens) if token not in run.store]
-        size = 1 if alone else min(batch, -(-len(missing) // workers)) or 1
-        pieces = [tuple(missing[first : first + size]) for first in range(0, len(missing), size)]
+        sizes = [1] * len(missing) if alone else sizes_of(len(missing), batch, workers, current_engine().name)
+        ends = list(accumulate(sizes, initial=0))
+        pieces = [tuple(missing[first:last]) for first, last in pairwise(ends)]
         if pieces:
             parallel_map(
                 drive,
@@ -250,9 +299,22 @@ def _drive_missing(
                 workers=workers,
                 name=lambda piece: tokens[piece[0]],
                 ledger=run.folder.ledger if alone else None,
-                label="scenarios tried alone" if alone else f"batches of {size} scenarios",
-                allowance=None if plan_timeout is None else Allowance(stopped=stopped),
+                label="scenarios tried alone" if alone else "scenarios",
+                size=len,
+                allowance=allowance,
+                folder=run.folder.path,
             )
+
+
+def sizes_of(count: int, batch: int, workers: int, engine: str) -> list[int]:
+    """Into how large pieces so many scenarios are cut: equal ones, or on Ray ones that shrink towards the end, so that
+    no worker waits long for the last."""
+    sizes, left = [], count
+    share = -(-count // (workers if engine == "local" else PIECES_OF_A_SHARD * workers))
+    while left:
+        sizes.append(min(batch, left, -(-left // (2 * workers)) if engine == "ray" else share))
+        left -= sizes[-1]
+    return sizes
 
 
 def _drive_here(driver: Planner, split: Split, store: RolloutStore, job: Simulation, piece: tuple[int, ...]) -> None:
@@ -269,7 +331,10 @@ def _drive_in_worker(job: Simulation, drives: Path, plan_timeout: float | None, 
     driver, split = _equipment(job)
     if plan_timeout is not None:
         driver = TimedPlanner(driver, plan_timeout)
-    _drive_here(driver, split, RolloutStore(drives), job, piece)
+    store, tokens = RolloutStore(drives), split.tokens()
+    left = tuple(i for i in piece if tokens[i] not in store)  # another worker may have driven some, and died
+    if left:
+        _drive_here(driver, split, store, job, left)
 
 
 @cache

@@ -29,7 +29,7 @@ class DrivenStates:
     What is read at a state equals the scene that the planner saw there.
     """
 
-    def __init__(self, path: Path | str, scenes: SceneConfig, stride: int = 5) -> None:
+    def __init__(self, path: Path | str, scenes: SceneConfig, stride: int) -> None:
         if stride < 1:
             raise BadInput(f"stride is {stride}, expected at least 1")
         self.path, self.scenes, self.stride = Path(path), scenes, stride
@@ -73,7 +73,7 @@ class DrivenStates:
         return DrivenStates, (self.path, self.scenes, self.stride)
 
 
-def open_states(path: Path | str, scenes: SceneConfig, stride: int = 5) -> Samples:
+def open_states(path: Path | str, scenes: SceneConfig, stride: int) -> Samples:
     """States of the drives of a run folder, or samples as training reads them."""
     path = Path(path)
     return DrivenStates(path, scenes, stride) if RUN.describes(path) else open_samples(path, scenes)

@@ -20,7 +20,7 @@ from radp.evaluation.replanning import Replanner, distance
 from radp.model.network import DiffusionModel
 from radp.planners import load_planner
 from radp.planners.diffusion import DiffusionPlanner
-from radp.rules import rule_set
+from radp.rules import needs_road, rule_set
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
 from radp.scenario.parts import log_of
@@ -75,7 +75,7 @@ def measure_faithfulness(
     logs: list[str] = []
     with Progress("moments explained", moments) as progress:
         for k, (token, observation) in enumerate(moments_of(run, moments, seed)):
-            scene = build_scenes(observation, replace(planner.scenes, rules=True))
+            scene = build_scenes(observation, replace(planner.scenes, rules=True, road=needs_road(rules)))
             question = Question(Replanner(planner.model, scene, seed + k, MOST), scene, tuple(rules), seed + k)
             if len(question.moment) >= FEWEST:
                 rows.append(ask(question, scrambled if len(rows) < sanity else None))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from radp.evaluation.closed_loop import CARDS, Run
-from radp.runs.errors import BadInput, reading_file
+from radp.evaluation.closed_loop import Run
+from radp.metrics.card import read_cards
+from radp.runs.errors import BadInput
 from radp.scenario.splits import Split
 from radp.scenario.store import ScenarioWriter
 from radp.sources.sumo.card import Card, Tally
@@ -16,12 +16,8 @@ from radp.sources.sumo.card import Card, Tally
 
 def hardest_tokens(run: Run, per_kind: int) -> list[str]:
     """Tokens of the `per_kind` lowest scores of each kind, in the order of the run."""
-    place = run.folder.path_of(CARDS)
-    if not place.exists():
-        raise BadInput(f"{run.folder.path} is not finished: {CARDS} is missing")
-    with reading_file(place, "list of score cards"):
-        cards = [json.loads(line) for line in place.read_bytes().splitlines()]
-        return lowest(((card["token"], card["kind"], card["score"]) for card in cards), per_kind)
+    rows = ((card["token"], card["kind"], card["score"]) for card in read_cards(run.folder.path))
+    return lowest((row for row in rows if row[2] is not None), per_kind)
 
 
 def lowest(rows: Iterable[tuple[str, str, float]], per_kind: int) -> list[str]:

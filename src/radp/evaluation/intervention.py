@@ -23,6 +23,7 @@ from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.risk import severities
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
+from radp.runs.claim import claimed
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.runs.parallel import parallel_map
@@ -106,7 +107,8 @@ def intervene(
             sideways = swerve or rule != "collision"
             nudge = Nudge(str(run.folder.path), rule, threshold, way, sideways, str(folder))
             trials.append(Trial(nudge, high, chosen, tokens))
-    drive_nudged(run, trials, workers, batch)
+    with claimed(out):
+        drive_nudged(run, trials, Path(out), workers, batch)
     with Progress("interventions compared", len(trials)) as progress:
         return [compare(drives, trial, read_nudged(run, trial, progress)) for trial in trials]
 
@@ -155,7 +157,7 @@ class Trial:
     tokens: tuple[str, ...]  # theirs
 
 
-def drive_nudged(run: Run, trials: Sequence[Trial], workers: int, batch: int) -> None:
+def drive_nudged(run: Run, trials: Sequence[Trial], out: Path, workers: int, batch: int) -> None:
     """Drive what is missing of all trials, in one pool of processes, with the planner that drove the run."""
     pieces, facts = [], planner_facts(run.job, load_planner(run.job.planner), run.folder.path)
     facts.pop("planner_file")  # a part of the hash
@@ -166,8 +168,9 @@ def drive_nudged(run: Run, trials: Sequence[Trial], workers: int, batch: int) ->
         missing = [token for token in trial.tokens if token not in trial.nudge.store]
         pieces += [(trial.nudge, tuple(missing[i : i + batch])) for i in range(0, len(missing), batch)]
     outcome = parallel_map(
-        _drive, pieces, workers=workers, name=lambda piece: f"{piece[0].folder}, {piece[1][0]}", label="batches nudged"
-    )
+        _drive, pieces, workers=workers, name=lambda piece: f"{piece[0].folder}, {piece[1][0]}",
+        label="batches nudged", folder=out,
+    )  # fmt: skip
     if outcome.failures:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
 

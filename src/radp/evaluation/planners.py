@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -11,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from radp.evaluation.closed_loop import CARDS, run_simulation, summarise_run
+from radp.evaluation.closed_loop import run_simulation, summarise_run
 from radp.evaluation.settings import Comparison, Simulation
+from radp.metrics.card import read_cards
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.planners.backends import takes_backend
 from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
+from radp.scenario.splits import open_split
 from radp.sim.planner import is_random
 from radp.statistics.bootstrap import LEVEL, RESAMPLES, known_mean, mean_of, means_of, paired_difference
 from radp.statistics.estimate import LEGEND, Estimate, difference, interval
@@ -67,9 +68,9 @@ class Row:
     @classmethod
     def read(cls, run: Path, split: str, agents: str, planner: str, seed: int = 0) -> Row:
         """The score cards of a run."""
-        cards = read_cards(run)
+        cards = sorted(read_cards(run), key=lambda card: card["token"])
         logs = np.array([log_of(card["token"]) for card in cards])
-        seconds = np.array([np.nan if card["seconds"] is None else card["seconds"] for card in cards])
+        seconds = np.array([np.nan if card.get("seconds") is None else card["seconds"] for card in cards])
         return cls(split, agents, planner, values_of(cards), logs, seconds, (seed,))
 
 
@@ -88,8 +89,11 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
     """
     if wanted.seeds < 1:
         raise BadInput(f"seeds is {wanted.seeds}, expected at least 1")
-    several = {planner for planner in wanted.planners if wanted.seeds > 1 and is_random(load_planner(planner))}
-    quicker = set() if wanted.backend == "torch" else {p for p in wanted.planners if takes_backend(load_planner(p))}
+    loaded = {planner: load_planner(planner) for planner in wanted.planners}  # all are known before any drives
+    for split in wanted.splits:
+        open_split(split)
+    several = {name for name, planner in loaded.items() if wanted.seeds > 1 and is_random(planner)}
+    quicker = {name for name, planner in loaded.items() if wanted.backend != "torch" and takes_backend(planner)}
     rows = []
     for split, agents, planner in product(wanted.splits, wanted.agents, wanted.planners):
         seeds = range(wanted.seed, wanted.seed + (wanted.seeds if planner in several else 1))
@@ -101,15 +105,19 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
 
 def drive(job: Simulation, out: Path, workers: int = 1, plan_timeout: float | None = None) -> Row:
     """One planner on one split with one seed. A seed has its own run folder: more seeds cost their own drives only."""
-    names = Path(job.scenarios).name, job.agents, Path(job.planner).name
-    folder = out / ("-".join(names) + (f"-seed{job.seed}" if job.seed else ""))
+    names, folder = names_of(job), run_folder(job, out)
     summarise_run(run_simulation(job, folder, workers=workers, plan_timeout=plan_timeout))
     return Row.read(folder, *names, job.seed)
 
 
-def read_cards(run: Path) -> list[dict[str, Any]]:
-    """The score cards of a run, sorted by token."""
-    return sorted((json.loads(line) for line in (run / CARDS).read_text().splitlines()), key=lambda c: c["token"])
+def names_of(job: Simulation) -> tuple[str, str, str]:
+    """Split, agents and planner, as tables call them."""
+    return Path(job.scenarios).name, job.agents, Path(job.planner).name
+
+
+def run_folder(job: Simulation, out: Path) -> Path:
+    """Where the drives of one row are."""
+    return out / ("-".join(names_of(job)) + (f"-seed{job.seed}" if job.seed else ""))
 
 
 def values_of(cards: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:

@@ -204,9 +204,9 @@ class RouteProgress:
     expert: np.ndarray
 
     def deficit(self, expert: np.ndarray) -> np.ndarray:
-        """(S,) 1 - progress of the ego / that of the expert (S,) or (1,), both at least 2 m, within [0, 1]."""
+        """(S,) 1 - progress of the ego / that of the expert (S,) or (1,), both at least 2 m; never below 0."""
         mine, theirs = np.maximum(self.ego, LEAST_PROGRESS), np.maximum(expert, LEAST_PROGRESS)
-        return np.clip(1.0 - mine / theirs[: len(mine)], 0.0, 1.0)
+        return np.maximum(1.0 - mine / theirs[: len(mine)], 0.0)
 
 
 def progress_path(scenario: Scenario) -> tuple[np.ndarray, np.ndarray, RoadArrays]:

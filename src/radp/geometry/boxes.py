@@ -64,11 +64,6 @@ def _reach_across(half: Tensor, turn: Tensor) -> Tensor:
     return c * half + s * half.flip(-1)
 
 
-def overlap(a: Tensor, b: Tensor) -> Tensor:
-    """(..., 6), (..., 6) -> (...) bool, True where the boxes share area."""
-    return separation(a, b) < 0
-
-
 def _axes(box: Tensor) -> tuple[Tensor, Tensor]:
     along = box[..., 2:4]
     return along, torch.stack((-box[..., 3], box[..., 2]), -1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,31 @@ from radp.metrics.metric import Metric
 from radp.metrics.progress import MAKING_PROGRESS
 from radp.metrics.score import GATES, METRICS, WEIGHTS, Details, ScenarioScore, aggregate
 from radp.metrics.ttc import LEAST
+from radp.runs.errors import BadInput, reading_file
 from radp.scenario import ObjectType
+
+CARDS = "cards.jsonl"  # of a run folder, one card per line
+
+
+def read_cards(run: Path) -> list[dict[str, Any]]:
+    """The score cards of a finished run, in its order; BadInput if there are none, or lines are no cards."""
+    file = run / CARDS
+    if not file.is_file():
+        raise BadInput(f"{run} is not finished: {CARDS} is missing")
+    with reading_file(file, "list of score cards"):
+        cards = [json.loads(line) for line in file.read_bytes().splitlines()]
+        for card in cards:
+            _check_card(card)
+    return cards
+
+
+def _check_card(card: Any) -> None:
+    """ValueError, KeyError or TypeError for what `score_card` cannot have made."""
+    values = [card["score"], card.get("seconds"), *(card["metrics"][name]["value"] for name in METRICS)]
+    if not all(value is None or (type(value) in (int, float) and np.isfinite(value)) for value in values):
+        raise ValueError("a value is neither a finite number nor null")
+    if not all(isinstance(card[name], str) for name in ("token", "kind")):
+        raise ValueError("a token or a kind is no text")
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def corner_lanes(inside: Rows, graph: LaneGraph) -> tuple[np.ndarray, np.ndarray
             upcoming = _join(following, upcoming, rows[c], count)
             counts[c] = count
             has_lane[i, c] = count > 0
-        connected[i] = counts.min() > 0 and (_share_a_lane(rows, counts) or _are_chained(rows, counts, graph))
+        connected[i] = counts.min() > 0 and _are_chained(rows, counts, graph)
         candidates[:upcoming] = following[:upcoming]
         known = upcoming
     return has_lane, connected
@@ -216,20 +216,8 @@ def _in_or_linked(lane: int, row: np.ndarray, links: np.ndarray, offsets: np.nda
 
 
 @njit(cache=True, nogil=True)
-def _share_a_lane(rows: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether one lane is at all four corners."""
-    for k in range(counts[0]):
-        common = True
-        for c in range(1, 4):
-            common = common and _contains(rows[c, : counts[c]], rows[0, k])
-        if common:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
 def _are_chained(rows: np.ndarray, counts: np.ndarray, graph: LaneGraph) -> bool:
-    """Whether the four corners stand in connected lanes, of which one connects them all."""
+    """Whether the four corners stand in one lane, or in connected ones of which one connects them all."""
     front_left, rear_left = rows[0, : counts[0]], rows[1, : counts[1]]
     rear_right, front_right = rows[2, : counts[2]], rows[3, : counts[3]]
     rear = False

@@ -21,6 +21,7 @@ from radp.metrics.progress import ProgressResult, progress
 from radp.metrics.speed_limit import SpeedLimitResult, speed_limit
 from radp.metrics.ttc import TtcResult, time_to_collision
 from radp.road.arrays import road_arrays
+from radp.runs.notebook import html_card
 from radp.sim.rollout import Rollout
 
 GATES = (
@@ -74,6 +75,21 @@ class ScenarioScore:
     lane_ids: tuple[str, ...]
     details: Details | None
     failure: str | None = None
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} {value}" for name, value in self._values().items())
+        return f"ScenarioScore(token {self.token}, planner {self.planner}, {values})"
+
+    def _repr_html_(self) -> str:
+        return html_card(f"{self.planner} in {self.token}", self._values())
+
+    def _values(self) -> dict[str, str]:
+        """The score, and what is below 1."""
+        below = {name: m.value for name, m in self.metrics.items() if m.valid and m.value < 1.0}
+        found = {"score": self.score, **below}
+        return {name: f"{value:.4f}" for name, value in found.items()} | (
+            {} if self.failure is None else {"failure": self.failure}
+        )
 
     @property
     def collisions(self) -> tuple[Contact, ...]:

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from radp.metrics.score import METRICS
+from radp.metrics.card import score_card
+from radp.metrics.score import METRICS, ScenarioScore
+from radp.runs.notebook import html_card
 from radp.scenario.parts import log_of
 from radp.statistics.bootstrap import LEVEL, RESAMPLES, means_of
 from radp.statistics.estimate import LEGEND, Estimate
 from radp.version import __version__
+
+
+@dataclass(frozen=True)
+class ScoreSummary:
+    """Means of many scores with 95% intervals; `figures` is ready for JSON."""
+
+    figures: dict[str, Any]
+
+    def __str__(self) -> str:
+        return summary_text(self.figures)
+
+    def __repr__(self) -> str:
+        score = self.figures["score"]["mean"]
+        mean = "n/a" if score is None else f"{100 * score:.2f}"
+        return f"ScoreSummary({self.figures['scenarios']} drives, score {mean})"
+
+    def _repr_html_(self) -> str:
+        rows = {"score": self.figures["score"], **self.figures["metrics"]}
+        texts = {name.replace("_", " "): _interval_text(figures) for name, figures in rows.items()}
+        return html_card(f"{self.figures['scenarios']} drives, {self.figures['failed']} failed; x100", texts)
+
+
+def summary(scores: Iterable[ScenarioScore]) -> ScoreSummary:
+    """Means of scores and metrics with intervals, over all drives and by kind.
+
+    >>> split, planner = radp.open_split("sumo14-val")[:2], radp.load_planner("log_replay")
+    >>> radp.summary(radp.score(radp.simulate(planner, split, agents="nonreactive")))
+    ScoreSummary(2 drives, score 99.33)
+    """
+    return ScoreSummary(summarise([score_card(score) for score in scores]))
 
 
 def summarise(cards: Sequence[dict[str, Any]], seed: int = 0) -> dict[str, Any]:
@@ -71,7 +104,7 @@ def summary_text(summary: dict[str, Any]) -> str:
         ]
     lines.append(LEGEND)
     if summary.get("missing"):
-        lines.append(f"missing: {summary['missing']} scenarios that could not be read are not among these drives")
+        lines.append(f"missing: {summary['missing']} scenarios are not among these drives")
     lines += [f"failed: {failure['token']}: {failure['reason']}" for failure in summary["failures"]]
     return "\n".join(lines)
 

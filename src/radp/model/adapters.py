@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from radp.model.config import LoraSettings
 from radp.model.network import DiffusionModel
 from radp.model.weights import check_finite, read_weights
 from radp.runs.errors import BadInput, reading_file, require
+from radp.runs.files import write_atomically, write_json_atomically
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 PREFIX = "base_model.model."
@@ -60,18 +63,9 @@ def load_adapters(model: DiffusionModel, folder: Path | str, merge: bool = True)
     BadInput if they are incomplete, do not fit the model, or hold what is no number.
     """
     folder = Path(folder)
-    for name in (CONFIG, WEIGHTS):
-        if not (folder / name).is_file():
-            raise BadInput(f"{folder}: {name} is missing, so the adapters are incomplete")
-    with reading_file(folder / CONFIG, "description of adapters"):
-        settings = json.loads((folder / CONFIG).read_bytes())
-        plain, alpha, rank = is_plain(settings), float(settings.get("lora_alpha", 1)), int(settings.get("r", 1))
-    if not math.isfinite(alpha) or rank < 1:
-        raise BadInput(
-            f"{folder / CONFIG}: lora_alpha is {alpha} and r is {rank}, expected a finite number and at least 1"
-        )
-    if merge and plain:
-        made = merge_plain(model, folder, alpha / rank, settings.get("target_modules"))
+    settings, scaling = _settings(folder)
+    if merge and is_plain(settings):
+        made = merge_plain(model, folder, scaling, settings.get("target_modules"))
     else:
         read_weights(folder / WEIGHTS)
         peft = _peft()
@@ -80,6 +74,44 @@ def load_adapters(model: DiffusionModel, folder: Path | str, merge: bool = True)
             made = (wrapped.merge_and_unload() if merge else model).eval()
     check_finite(made.state_dict(), f"{folder}: with these adapters")
     return made
+
+
+def _settings(folder: Path) -> tuple[dict[str, Any], float]:
+    """What PEFT says about the adapters of a folder, and alpha / r."""
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise BadInput(f"{folder}: {name} is missing, so the adapters are incomplete")
+    with reading_file(folder / CONFIG, "description of adapters"):
+        settings = json.loads((folder / CONFIG).read_bytes())
+        alpha, rank = float(settings.get("lora_alpha", 1)), int(settings.get("r", 1))
+    if not math.isfinite(alpha) or rank < 1:
+        raise BadInput(
+            f"{folder / CONFIG}: lora_alpha is {alpha} and r is {rank}, expected a finite number and at least 1"
+        )
+    return settings, alpha / rank
+
+
+def join_adapters(folders: Sequence[Path], out: Path) -> None:
+    """Adapters that were trained one upon the other -> one adapter in `out` that answers like all of them together.
+
+    The A and B of a layer are put side by side, B with its own alpha / r, so the ranks add up and nothing is lost.
+    """
+    read = [_settings(folder) for folder in folders]
+    weights = [read_weights(folder / WEIGHTS) for folder in folders]
+    for folder, (settings, _), held in zip(folders, read, weights):
+        if not is_plain(settings):
+            raise BadInput(f"{folder / CONFIG}: only plain LoRA adapters can be joined")
+        if held.keys() != weights[0].keys():
+            raise BadInput(f"{folder / WEIGHTS}: holds adapters of other layers than {folders[0] / WEIGHTS}")
+        _pairs(held, folder / WEIGHTS)
+    joined = {}
+    for name in weights[0]:
+        parts = [held[name] * (scaling if ".lora_B." in name else 1.0) for held, (_, scaling) in zip(weights, read)]
+        joined[name] = torch.cat(parts, 1 if ".lora_B." in name else 0).contiguous()
+    rank = sum(int(settings["r"]) for settings, _ in read)
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / WEIGHTS, save(joined))
+    write_json_atomically(out / CONFIG, {**read[0][0], "r": rank, "lora_alpha": rank})
 
 
 def is_plain(settings: dict[str, Any]) -> bool:

@@ -12,8 +12,9 @@ import numba
 import numpy as np
 from torch import Tensor
 
+from radp.rules.body import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER
 from radp.rules.collision import BRAKING, CLEARANCE, HEADWAY
-from radp.rules.context import EGO_LENGTH, EGO_WIDTH, FRONT, NOMINAL_ACCELERATION, REAR_TO_CENTER, of_first_agents
+from radp.rules.context import NOMINAL_ACCELERATION, of_first_agents
 from radp.rules.route import SAME_WAY, SIDE_BY_SIDE
 from radp.scene.scene import EgoColumn, LaneColumn, ObjectColumn, RuleView, Scene
 from radp.sim.plan import STEP_SECONDS

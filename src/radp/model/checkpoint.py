@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,7 @@ def _load_published(path: Path) -> DiffusionModel:
     if not args_path.is_file():
         raise CheckpointError(f"{path}: {ARGS} with sizes and normaliser is missing beside it")
     args = _read_json(args_path)
+    check_archive(path)
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch has no one kind of error for files that are cut, foreign or hostile
@@ -168,6 +170,18 @@ def _load_ours(folder: Path) -> DiffusionModel:
     model.load_state_dict(state)
     model.about = {key: config.get(key) for key in ("radp_version", "commit", "training")}
     return model
+
+
+def check_archive(path: Path) -> None:
+    """CheckpointError for an archive of torch out of which more comes than lies in it: torch writes nothing packed."""
+    with reading_file(path, "plain weights file", CheckpointError):
+        if not zipfile.is_zipfile(path):
+            return
+        with zipfile.ZipFile(path) as archive:
+            packed = any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist())
+            total = sum(part.file_size for part in archive.infolist())
+        if packed or total > path.stat().st_size:
+            raise CheckpointError(f"{path}: not a plain weights file: its parts are packed, or overlap")
 
 
 def check_state(state: Mapping[str, Any], wanted: Mapping[str, Tensor], source: str) -> None:

@@ -54,8 +54,10 @@ class ModelConfig:
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step
+    rule_weights: tuple[str, ...] = ()  # rules whose log-weights join route and time in AdaLN, in this order
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rule_weights", tuple(self.rule_weights))  # JSON gives a list
         faults = [f"{name} must be positive" for name in LARGEST if getattr(self, name) < 1]
         faults += [f"{name} is more than {most}" for name, most in LARGEST.items() if getattr(self, name) > most]
         if self.heads > 0 and self.hidden % self.heads:
@@ -75,6 +77,8 @@ class ModelConfig:
             faults.append("speed_dropout needs ego_speed")
         if self.seam_s is not None and not self.seam_s > 0.0:
             faults.append(f"seam_s is {self.seam_s}, expected more than 0 s")
+        if len(set(self.rule_weights)) < len(self.rule_weights):
+            faults.append("rule_weights names a rule twice")
         if faults:
             raise ValueError("bad model config: " + "; ".join(faults))
 
@@ -87,10 +91,6 @@ class ModelConfig:
     def state_dim(self) -> int:
         """Length of one flattened trajectory: current state and horizon, four values each."""
         return (self.horizon + 1) * 4
-
-    @property
-    def scene_tokens(self) -> int:
-        return self.agents + self.static_objects + self.lanes + (self.route_lanes if self.route_tokens else 0)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

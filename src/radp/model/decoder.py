@@ -24,7 +24,7 @@ TIME_FEATURES, MAX_PERIOD = 256, 10_000.0
 class Context:
     """All that the denoiser needs of B scenes and that does not change while denoising."""
 
-    route: Tensor  # (B, d), with the speed of the ego where that is wanted
+    route: Tensor  # (B, d), with the speed of the ego and the weights of the rules where these are wanted
     keys_values: Sequence[tuple[Tensor, Tensor]]  # for each block, (B, heads, S, d / heads) each
     token_bias: Tensor | None  # (B or 1, 1, 1, S) hides padded scene tokens, or says how many slots one stands for
     agent_bias: Tensor | None  # (B, 1, 1, P) hides neighbours that are not there from self-attention; None: all are
@@ -157,6 +157,8 @@ class Decoder(nn.Module):
         self.time_embedding = TimeEmbedding(dim)
         self.speed_embedding = Mlp(1, dim, dim) if config.ego_speed else None
         self.speed_dropout = config.speed_dropout
+        weights = len(config.rule_weights)
+        self.weight_embedding = Mlp(weights, dim, dim) if weights else None
         blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
         self.blocks = cast("Sequence[DiTBlock]", blocks)  # the type ModuleList does not say of what
         self.final_layer = FinalLayer(dim, config.state_dim)
@@ -166,6 +168,8 @@ class Decoder(nn.Module):
         route = self.route_encoder(scene.route_lanes)
         if self.speed_embedding is not None:
             route = route + self._speed(scene)
+        if self.weight_embedding is not None:
+            route = route + self._weights(scene)
         return Context(
             route=route,
             keys_values=[block.cross_attn.keys_values(encoding.tokens, packed=True) for block in self.blocks],
@@ -194,6 +198,14 @@ class Decoder(nn.Module):
             return embedded
         kept = torch.rand(len(embedded), 1, device=embedded.device) >= self.speed_dropout
         return embedded * kept
+
+    def _weights(self, scene: Scene) -> Tensor:
+        """(B, d) from the log-weights of the rules; a scene that says nothing means the default, zeros."""
+        assert self.weight_embedding is not None
+        given = scene.rule_weights
+        if given is None:
+            given = scene.ego_current_state.new_zeros(scene.batch_size, self.weight_embedding.fc1.in_features)
+        return self.weight_embedding(given)
 
     def modulation(self, route: Tensor, time: Tensor) -> Modulation:
         """route (..., d), time broadcastable to (...) -> AdaLN parameters (..., 6d) and (..., 2d)."""

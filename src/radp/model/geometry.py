@@ -21,8 +21,9 @@ from radp.model.cheap_geometry import (
     SERIES,
     cheap_values,
 )
+from radp.rules.body import body_corners
 from radp.rules.collision import CLEARANCE, Collision
-from radp.rules.context import RuleContext, body_corners
+from radp.rules.context import RuleContext
 from radp.scene.scene import Scene
 
 WINDOWS = 8

@@ -81,6 +81,7 @@ def diffusion_loss(
     (B * K, P, T, 4); what is not given is drawn, with K = config.noise_draws.
     """
     config = model.config
+    scene = scene.to(next(model.parameters()).device)
     observed = model.observe(scene)
     target = make_target(model, scene, observed)
     if time is None:
@@ -122,12 +123,27 @@ def _waypoint_error(model: DiffusionModel, output: Tensor, metres: Tensor) -> Te
     return error.square().sum(-1)
 
 
+def answer_distance(model: DiffusionModel, answer: Tensor, wanted: Tensor) -> Tensor:
+    """Clean trajectories (C, P, 1 + T, 4) in target space -> (C, P): the error of the diffusion loss between both."""
+    error = (answer - wanted)[:, :, 1:].square().sum(-1)
+    if model.config.waypoint_loss_weight:
+        metres = TargetSpace(model.config, model.normaliser).to_metres(wanted)
+        error = error + model.config.waypoint_loss_weight * _waypoint_error(model, answer, metres)
+    return _near_weighted(error, model.config).mean(-1)
+
+
+def _near_weighted(error: Tensor, config: ModelConfig) -> Tensor:
+    """(C, P, T) with more weight on near steps, if the model wants that."""
+    if config.near_horizon_s is None:
+        return error
+    seconds = DT * torch.arange(1, error.shape[-1] + 1, device=error.device)
+    weight = 1.0 / (seconds + config.near_horizon_s)
+    return error * (weight / weight.mean())
+
+
 def _weighted_means(error: Tensor, counted: Tensor, config: ModelConfig) -> tuple[Tensor, Tensor]:
     """error, counted (C, P, T) -> means over the counted steps of all neighbours (0 if none), and of the ego."""
-    if config.near_horizon_s is not None:
-        seconds = DT * torch.arange(1, error.shape[-1] + 1, device=error.device)
-        weight = 1.0 / (seconds + config.near_horizon_s)
-        error = error * (weight / weight.mean())
+    error = _near_weighted(error, config)
     neighbours = counted[:, 1:]
     total = error[:, 1:].masked_fill(~neighbours, 0.0).sum()
     return total / neighbours.sum().clamp(min=1), error[:, 0].mean()

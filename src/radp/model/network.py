@@ -17,6 +17,7 @@ from radp.scene.normaliser import Normaliser
 from radp.scene.scene import Scene
 
 EMBEDDING_STD = 0.02
+SILENT = ("decoder.speed_embedding.", "decoder.weight_embedding.")  # parts that begin by changing nothing
 
 
 class DiffusionModel(nn.Module):
@@ -99,6 +100,8 @@ def initialise(model: DiffusionModel) -> None:
     zero = [block.modulation for block in decoder.blocks] + [decoder.final_layer.modulation, decoder.final_layer.fc2]
     if decoder.speed_embedding is not None:  # a model that goes on from one without speed begins as that one
         zero.append(decoder.speed_embedding.fc2)
+    if decoder.weight_embedding is not None:
+        zero.append(decoder.weight_embedding.fc2)
     for linear in zero:
         nn.init.zeros_(linear.weight)
 
@@ -119,7 +122,7 @@ def extended(model: DiffusionModel, config: ModelConfig) -> DiffusionModel:
     wider = DiffusionModel(config, model.normaliser)
     state, wanted = model.state_dict(), wider.state_dict()
     misfits = [name for name, value in state.items() if name not in wanted or wanted[name].shape != value.shape]
-    added = [name for name in wanted if name not in state and not name.startswith("decoder.speed_embedding.")]
+    added = [name for name in wanted if name not in state and not name.startswith(SILENT)]
     if misfits or added:
         raise ValueError(f"the weights do not fit these settings: {', '.join((misfits + added)[:5])}")
     wider.load_state_dict({**wanted, **state})

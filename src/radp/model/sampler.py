@@ -61,28 +61,29 @@ def solve(
     steps = times.numel() - 1
     lambdas, alphas, sigmas = half_log_snr(times), alpha(times), sigma(times)
     previous = None
-    x = _pinned(x, current)
+    x = pinned(x, current)
     for i in range(steps):
         estimate = denoise(x, i)
         if trace is not None:
             trace.append((x, estimate))
         if guide is not None:
-            estimate = guide(_pinned(estimate, current), float(times[i])) + estimate
+            estimate = guide(pinned(estimate, current), float(times[i])) + estimate
         h = lambdas[i + 1] - lambdas[i]
         direction = estimate
         first_order = steps < LOWER_ORDER_BELOW and i == steps - 1
         if previous is not None and not first_order:
             ratio = h / (lambdas[i] - lambdas[i - 1])
             direction = estimate + 0.5 * ratio * (estimate - previous)
-        x = _pinned(sigmas[i + 1] / sigmas[i] * x - alphas[i + 1] * torch.expm1(-h) * direction, current)
+        x = pinned(sigmas[i + 1] / sigmas[i] * x - alphas[i + 1] * torch.expm1(-h) * direction, current)
         previous = estimate
     estimate = denoise(x, steps)
     if trace is not None:
         trace.append((x, estimate))
-    return _pinned(estimate, current)
+    return pinned(estimate, current)
 
 
-def _pinned(x: Tensor, current: Tensor) -> Tensor:
+def pinned(x: Tensor, current: Tensor) -> Tensor:
+    """x (C, P, 81, 4) with the known state `current` (C, P, 4) at step 0."""
     return torch.cat((current.unsqueeze(2), x[:, :, 1:]), 2)
 
 
@@ -100,6 +101,18 @@ def guidance_direction(guidance: Guidance, space: TargetSpace) -> Callable[[Tens
         return float(GUIDANCE_STRENGTH * sigma(t) ** 2 / alpha(t)) * gradient
 
     return direction
+
+
+def plans_in_metres(model: DiffusionModel, clean: Tensor, scene: Scene) -> Tensor:
+    """Clean trajectories (C, P, 81, 4) of a scene of B in metres, draws of one scene in a row -> plans (C, P, 80, 4).
+
+    The seam of the ego's plan is closed if the model wants that.
+    """
+    joint = TargetSpace(model.config, model.normaliser).to_metres(clean)[:, :, 1:]
+    if model.config.seam_s is None:
+        return joint
+    speed = scene.ego_current_state[:, EgoColumn.VX].clamp(min=0.0).repeat_interleave(len(clean) // len(scene))
+    return torch.cat((close_seam(joint[:, 0], speed, model.config.seam_s).unsqueeze(1), joint[:, 1:]), 1)
 
 
 def draw_plans(
@@ -142,10 +155,7 @@ def draw_plans(
     guide = guidance_direction(guidance, space) if guidance is not None else None
     record: list[tuple[Tensor, Tensor]] | None = [] if trace else None
     clean = solve(denoise, start, current, times, guide, record)
-    joint = space.to_metres(clean)[:, :, 1:]
-    if config.seam_s is not None:
-        speed = scene.ego_current_state[:, EgoColumn.VX].clamp(min=0.0).repeat_interleave(samples)
-        joint = torch.cat((close_seam(joint[:, 0], speed, config.seam_s).unsqueeze(1), joint[:, 1:]), 1)
+    joint = plans_in_metres(model, clean, scene)
     return PlanSample(
         trajectories=joint.unflatten(0, (batch, samples)),
         tokens=tokens.unflatten(0, (batch, samples)),

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.export import export_obstacle, export_planner
 from radp.planners.identity import planner_hash
 from radp.planners.onnx import OnnxPlanner
 from radp.runs.errors import BadInput, require
@@ -42,11 +43,9 @@ def takes_backend(planner: Planner) -> bool:
 def _obstacle(planner: Planner) -> str:
     if not isinstance(planner, DiffusionPlanner):
         return "it is no diffusion planner"
-    if planner.guidance is not None:
-        return "guidance needs gradients"
     if planner.head is not None and planner.head.config.geometry:
         return "its head looks at the geometry of the plan"
-    return ""
+    return export_obstacle(planner)
 
 
 def on_backend(planner: Planner, backend: str, threads: int = 1) -> Planner:
@@ -66,8 +65,6 @@ def cache_folder() -> Path:
 
 def _exported(planner: DiffusionPlanner) -> Path:
     """The folder of its export, made if it is not there; weights, settings and the version of the layout name it."""
-    from radp.planners.export import export_planner  # the exporter is heavy, and needed once
-
     made_of = {"version": VERSION, "steps": planner.steps, "temperature": planner.temperature}
     folder = cache_folder() / "onnx" / f"{planner_hash(planner.model, planner.head, made_of)}"
     if not (folder / MANIFEST).is_file():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from radp.model.config import ModelConfig
 from radp.model.head import AttributionHead, head_inputs
 from radp.model.network import DiffusionModel
+from radp.model.rule_weights import conditioned, log_weights
 from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.scene import Scene
@@ -18,8 +20,9 @@ from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 
 
-def scene_config(size: ModelConfig, rules: bool = False) -> SceneConfig:
-    """How scenes are built for a model: its sizes, its form of the route; `rules` adds what the rules look at."""
+def scene_config(size: ModelConfig, rules: bool = False, road: bool = False) -> SceneConfig:
+    """How scenes are built for a model: its sizes, its form of the route; `rules` adds what the rules look at, and
+    `road` what those of the road look at beside it."""
     return SceneConfig(
         agents=size.agents,
         static_objects=size.static_objects,
@@ -31,11 +34,15 @@ def scene_config(size: ModelConfig, rules: bool = False) -> SceneConfig:
         lane_length=size.lane_length,
         ego_dynamics=True,  # the network does not read them, the rules and the head do
         rules=rules,
+        road=road,
     )
 
 
 class DiffusionPlanner:
-    """Plans by denoising; `guidance` makes an energy for a scene, `head` adds pressures without touching the plan."""
+    """Plans by denoising; `guidance` makes an energy for a scene, `head` adds pressures without touching the plan.
+
+    `weights`: how much each rule counts to a planner that was trained with weights of rules as an input.
+    """
 
     def __init__(
         self,
@@ -45,13 +52,40 @@ class DiffusionPlanner:
         temperature: float = TEMPERATURE,
         guidance: Callable[[Scene, int], Guidance] | None = None,
         head: AttributionHead | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> None:
         self.model, self.name, self.head = model.eval(), name, head
+        self.log_weights = log_weights(model.config, weights or {}, name)
         self.steps, self.temperature, self.guidance = steps, temperature, guidance
         self.scenes = scene_config(model.config, rules=head is not None and bool(head.config.geometry))
 
-    def plan(self, now: Observation | Scene, generator: torch.Generator | None = None) -> Plan:
-        """A plan for each world or scene. In closed loop the noise comes from the observation's own seeds."""
+    def with_weight_input(self, rules: Sequence[str]) -> DiffusionPlanner:
+        """The same planner with an input for the weights of these rules; until it is trained, it changes nothing."""
+        other = copy(self)
+        other.model = conditioned(self.model, rules).eval()
+        return other
+
+    def with_weights(self, weights: Mapping[str, float]) -> DiffusionPlanner:
+        """The same planner, to which these rules count so many times as much as by default.
+
+        BadInput if the planner was not trained to listen to them.
+        """
+        other = copy(self)
+        other.log_weights = log_weights(self.model.config, weights, self.name)
+        return other
+
+    def plan(
+        self,
+        now: Observation | Scene,
+        generator: torch.Generator | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> Plan:
+        """A plan for each world or scene. In closed loop the noise comes from the observation's own seeds.
+
+        `weights`: how many times as much as by default each rule counts, such as {"comfort": 2.0}.
+        """
+        if weights is not None:
+            return self.with_weights(weights).plan(now, generator)
         if isinstance(now, Observation):
             return self.plan_scene(build_scenes(now, self.scenes), now.seeds)
         return self._plan(now, self.draw(now, generator=generator))
@@ -72,6 +106,8 @@ class DiffusionPlanner:
         self, scene: Scene, noise: torch.Tensor | None = None, generator: torch.Generator | None = None
     ) -> PlanSample:
         """One sample for each scene, with the tokens and the encoding that the head reads."""
+        if self.log_weights is not None and scene.rule_weights is None:
+            scene = replace(scene, rule_weights=self.log_weights.expand(len(scene), -1))
         guidance = None if self.guidance is None else self.guidance(scene, self.model.config.neighbours)
         return sample_plans(
             self.model, scene, steps=self.steps, temperature=self.temperature, noise=noise, generator=generator,

@@ -44,10 +44,6 @@ class CollisionGuidance:
         gradient[:, 0, :, XY] = ENERGY_SCALE * self.push(trajectories)
         return gradient
 
-    def energy(self, trajectories: Tensor) -> Tensor:
-        """-> (C,): 3 times the sum over steps of push . (x, y), the push held constant."""
-        return ENERGY_SCALE * (self.push(trajectories) * trajectories[:, 0, :, XY]).sum((-1, -2))
-
     def push(self, trajectories: Tensor) -> Tensor:
         """-> (C, 81, 2): gradient of the reward by the ego's positions, across the heading only, smoothed over time.
 

@@ -7,10 +7,12 @@ adapters; in either case it may hold an attribution head and a calibration as we
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from radp.model.adapters import load_adapters
+from radp.model.adapters import join_adapters, load_adapters
 from radp.model.checkpoint import load_model
 from radp.model.head import WEIGHTS as HEAD_WEIGHTS
 from radp.model.head import load_head
@@ -19,6 +21,8 @@ from radp.model.paths import model_path
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.runs.errors import BadInput, reading_file
+from radp.runs.files import write_json_atomically
+from radp.zoo import list_models
 
 PLANNER = "planner.json"
 
@@ -56,3 +60,13 @@ def load_planner_model(path: Path | str, above: tuple[Path, ...] = ()) -> Diffus
         if found.resolve() in above:
             raise BadInput(f"{path / PLANNER}: base is {base!r}, which leads back to this planner")
     return load_adapters(load_planner_model(found, above), path)
+
+
+def package_planner(base: str, adapters: Sequence[Path], out: Path) -> Path:
+    """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it."""
+    found = model_path(base)
+    join_adapters(adapters, out)
+    name = base if base in list_models() else os.path.relpath(found.resolve(), out.resolve())
+    write_json_atomically(out / PLANNER, {"base": name})
+    load_planner_model(out)  # what does not fit is said now
+    return out

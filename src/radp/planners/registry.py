@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from radp.model.paths import model_path
-from radp.runs.errors import OWN_MODULE, BadInput, one_line, own_line
+from radp.runs.errors import OWN_MODULE, BadInput, did_you_mean, one_line, own_line
 from radp.sim.planner import Planner
 from radp.zoo import list_models
 
@@ -68,7 +68,7 @@ def load_planner(name: str, **options: Any) -> Planner:
     if not colon or not place or not class_name:
         raise UnknownPlanner(
             f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder, .pth or .ckpt, onnx:DIR,"
-            f" or your own as 'module:Class' or 'file.py:Class'"
+            f" or your own as 'module:Class' or 'file.py:Class'{did_you_mean(learned, list_planners())}"
         )
     with _own_code(name, OWN_MODULE if place.endswith(".py") else place):
         module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)

@@ -1,38 +1,39 @@
-"""The demo: two planners drive the same few scenarios, are scored, and are shown side by side."""
+"""The demo: two planners drive the same few scenarios, are scored beside others, and are shown side by side."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.settings import Simulation
+from radp.metrics.card import read_cards
 from radp.planners import UnknownPlanner, load_planner
+from radp.planners.learned import PLANNER
 from radp.report.viewer import Site, write_site
 from radp.runs.errors import BadInput
+from radp.runs.files import make_folder
 from radp.runs.folder import RunError, RunFolder
 from radp.runs.json_text import json_text
 from radp.runs.parallel import parallel_map
 from radp.scenario.neutral_json import save_json, scenario_to_json
-from radp.scenario.splits import open_split
 from radp.sources.synthetic import make_scenario
-from radp.zoo import list_models, list_splits
+from radp.zoo import DEMO, MODELS, list_models, list_splits
 
-BASELINE = "idm"
-BEST_RULE_BASED = "pdm_closed"
+BEST_RULE_BASED, BASELINE = "pdm_closed", "idm"
 FAVOURITES = ("radp-mini",)  # packaged models, the best first; others follow by name
 SPLITS = ("sumo14-val",)  # the one to take scenarios from, if it is packaged
+CHOICE = "choice.json"  # which scenarios are shown, and why
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo left behind: a run and its summary for each planner, and the pages."""
+    """What the demo left behind: a run and its summary for each planner, and the pages of the first two."""
 
     runs: list[Run]
     summaries: list[dict[str, Any]]
@@ -40,24 +41,33 @@ class DemoResult:
 
 
 def run_demo(out: Path | str, count: int, workers: int) -> DemoResult:
-    """Drive `count` scenarios in reactive traffic with the teacher beside each planner.
+    """Drive `count` scenarios in reactive traffic: ours and its base with the teacher beside them, and two others.
 
     A demo that was interrupted goes on; one of another version, planner or number of scenarios is driven anew. With two
-    workers the planners drive at the same time, which on a fresh machine is mostly compiling.
+    workers two planners drive at the same time, which on a fresh machine is mostly compiling.
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out} is a file; expected a folder for the demo")
-    best, scenarios = best_planner(), choose_scenarios(out, count)
-    planners = [best, BASELINE]
-    usual = best if calibration_of(None, best) is not None else ""
-    folders = [out / "runs" / planner for planner in planners]
-    pieces = [(planner, scenarios, folder, count, usual) for planner, folder in zip(planners, folders)]
-    outcome = parallel_map(_drive, pieces, workers=workers, name=lambda piece: piece[0], label="planners")
+    ours = best_planner()
+    shown = [ours, base_of(ours)]
+    planners = [*shown, *(name for name in (BASELINE, BEST_RULE_BASED) if name not in shown)]
+    usual = ours if calibration_of(None, ours) is not None else ""
+    job = replace(choose_scenarios(out, count), planner=ours)
+    jobs = [
+        replace(job, planner=planner, attribution="teacher", calibration=usual) if planner in shown
+        else replace(job, planner=planner)
+        for planner in planners
+    ]  # fmt: skip
+    pieces = [(one, out / "runs" / one.planner) for one in jobs]
+    outcome = parallel_map(
+        _drive, pieces, workers=workers, name=lambda piece: piece[0].planner, label="planners", folder=out
+    )
     if outcome.failures:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
-    runs = [Run.open(folder) for folder in folders]
-    return DemoResult(runs, [run.folder.read_json(SUMMARY) for run in runs], write_site(runs, out))
+    runs = [Run.open(folder) for _, folder in pieces]
+    summaries = [run.folder.read_json(SUMMARY) for run in runs]
+    return DemoResult(runs, summaries, write_site(runs[:2], out, at_incident=True))
 
 
 def best_planner() -> str:
@@ -73,51 +83,80 @@ def best_planner() -> str:
     return BEST_RULE_BASED
 
 
-def choose_scenarios(out: Path, count: int) -> str:
-    """A folder with scenarios spread evenly over a packaged split; without one, with scenarios made by formula."""
+def base_of(planner: str) -> str:
+    """The packaged model that a packaged planner was made of; the baseline where there is none."""
+    file = MODELS / planner / PLANNER
+    base = Path(str(json.loads(file.read_bytes())["base"])).name if file.is_file() else ""
+    return base if base in list_models() else BASELINE
+
+
+def choose_scenarios(out: Path, count: int) -> Simulation:
+    """What to drive: the packaged choice, else scenarios of a packaged split spread over its kinds, else made ones."""
     packaged = list_splits()
     name = next((name for name in (*SPLITS, *packaged) if name in packaged), None)
-    folder = out / "scenarios" / f"{name or 'made'}-{count}"
-    split = None if name is None else open_split(name)
-    total = count if split is None else len(split)
-    for i, position in enumerate(np.linspace(0, total - 1, count).round().astype(int)):
-        path = folder / f"{i:03d}.json.gz"
-        if not path.exists():
-            scenario = make_scenario(int(position)) if split is None else split[int(position)]
-            save_json(scenario_to_json(scenario), path)
-    return str(folder)
+    if name is None:
+        folder = out / "scenarios" / f"made-{count}"
+        for i in range(count):
+            if not (folder / f"{i:03d}.json.gz").exists():
+                save_json(scenario_to_json(make_scenario(i)), folder / f"{i:03d}.json.gz")
+        return Simulation(planner="", scenarios=str(folder))
+    chosen = packaged_choice(name)
+    if len(chosen) == count:
+        return Simulation(planner="", scenarios=name, token=tuple(chosen))
+    return Simulation(planner="", scenarios=name, limit=count)
 
 
-def _drive(piece: tuple[str, str, Path, int, str]) -> None:
+def packaged_choice(split: str) -> dict[str, str]:
+    """Token -> why it is shown, of the scenarios that were chosen for the demo; none of another split."""
+    if not (DEMO / CHOICE).is_file():
+        return {}
+    choice = json.loads((DEMO / CHOICE).read_bytes())
+    return {row["token"]: row["why"] for row in choice["scenarios"]} if choice["split"] == split else {}
+
+
+def copy_pages(out: Path | str) -> Path:
+    """The pages that come with the package, ready to look at -> their start page."""
+    out = Path(out)
+    if not (DEMO / "index.html").is_file():
+        raise BadInput("no pages are packaged here; radp demo without --quick drives and makes them")
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out} is a file; expected a folder for the demo")
+    make_folder(out)
+    for page in DEMO.glob("*.html"):
+        shutil.copyfile(page, out / page.name)
+    shutil.copyfile(DEMO / "pages.json", out / "pages.json")
+    return out / "index.html"
+
+
+def _drive(piece: tuple[Simulation, Path]) -> None:
     """Resume the run in the folder and score it; a run of the demo's that was another one is replaced."""
-    planner, scenarios, folder, count, usual = piece
-
-    job = Simulation(planner=planner, scenarios=scenarios, limit=count, attribution="teacher", calibration=usual)
-
-    def drive() -> Run:
-        return run_simulation(job, folder)
-
+    job, folder = piece
     try:
-        run = drive()
+        run = run_simulation(job, folder)
     except RunError:
         if RunFolder.open(folder).config["command"] != COMMAND:
             raise
         shutil.rmtree(folder)
-        run = drive()
+        run = run_simulation(job, folder)
     summarise_run(run)
 
 
 def demo_table(demo: DemoResult) -> str:
-    """Scores x100 by scenario and planner, and their means."""
+    """Scores x100 by scenario and planner, why each is shown, and the means."""
     names = [run.job.planner for run in demo.runs]
+    scores = [{card["token"]: card["score"] for card in read_cards(run.folder.path)} for run in demo.runs]
+    why = packaged_choice(demo.runs[0].job.scenarios)
     first = max(len(row["kind"]) for row in demo.site.rows)
 
-    def line(title: str, cells: Sequence[str]) -> str:
-        return f"{title:<{first}}" + "".join(f"  {cell:>{max(len(name), 6)}}" for cell, name in zip(cells, names))
+    def line(title: str, cells: Sequence[str], note: str = "") -> str:
+        return (
+            f"{title:<{first}}" + "".join(f"  {cell:>{max(len(name), 6)}}" for cell, name in zip(cells, names)) + note
+        )
 
     lines = [line("score x100", names)]
     for row in demo.site.rows:
-        lines.append(line(row["kind"], [f"{100 * drive['score']:.1f}" if drive else "-" for drive in row["drives"]]))
+        cells = [f"{100 * found[row['token']]:.1f}" if row["token"] in found else "-" for found in scores]
+        lines.append(line(row["kind"], cells, f"  {why[row['token']]}" if row["token"] in why else ""))
     lines.append(line("mean", [f"{100 * summary['score']['mean']:.1f}" for summary in demo.summaries]))
     for name, summary in zip(names, demo.summaries):
         lines += [f"{name} failed on {failure['token']}: {failure['reason']}" for failure in summary["failures"]]

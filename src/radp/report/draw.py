@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from radp.runs.errors import BadInput
+from radp.runs.files import make_folder
 from radp.scenario import PACIFICA, Areas, Box, Ego, LightState, ObjectType, Scenario
 
 if TYPE_CHECKING:
@@ -14,7 +17,17 @@ if TYPE_CHECKING:
 ROAD, JUNCTION, WALK, LINE = "#e4e4e0", "#d9d9d4", "#f3d98b", "#b5b5ad"
 OBJECTS = {ObjectType.VEHICLE: "#4878a8", ObjectType.PEDESTRIAN: "#c0504d", ObjectType.BICYCLE: "#7a5ca0"}
 LIGHTS = {LightState.GREEN: "#3a9d4f", LightState.YELLOW: "#e0a000", LightState.RED: "#d03030"}
+PICTURES = (".png", ".svg", ".pdf")
 EGO, ROUTE = "#e07000", "#cfe3cf"
+
+
+def check_picture(path: Path) -> None:
+    """BadInput unless a picture can be written there; asked before anything is computed for it."""
+    if path.suffix.lower() not in PICTURES:
+        raise BadInput(f"{path}: no picture format {path.suffix or 'at all'}, expected one of {', '.join(PICTURES)}")
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; expected a file for the picture")
+    make_folder(path.parent)
 
 
 def draw_scenario(scenario: Scenario, ax: Axes, frame: int, reach: float = 60.0) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, reading_file
+from radp.runs.ledger import JsonLines
 
 SMOOTH = 10  # logged steps in the running mean
 COLORS = {"ego": "#d55e00", "neighbour": "#0072b2"}
@@ -19,9 +19,13 @@ def read_log(run: Path, part: str) -> dict[str, np.ndarray]:
     path = run / "log.jsonl"
     if not path.is_file():
         raise BadInput(f"{run} holds no training run: log.jsonl is missing")
-    rows = [row for row in map(json.loads, path.read_text().splitlines()) if row["part"] == part]
-    names = [name for name in (rows[0] if rows else {}) if name != "part"]
-    return {name: np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
+    with reading_file(path, "log of a training"):
+        rows = [row for row in JsonLines(path, "part", "step").rows() if row["part"] == part]
+        names = [name for name in (rows[0] if rows else {}) if name != "part"]
+        columns = {name: np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
+        if rows and part == "train" and not set(COLORS) <= columns.keys():
+            raise ValueError(f"it lacks the losses {' and '.join(COLORS)}")
+        return columns
 
 
 def draw_learning_curves(runs: Sequence[Path], path: Path) -> None:

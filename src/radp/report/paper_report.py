@@ -34,6 +34,7 @@ from radp.report.result_tables import (
     temporal_table,
 )
 from radp.report.table import Table
+from radp.runs.claim import claimed
 from radp.runs.parallel import parallel_map
 from radp.version import __version__
 
@@ -75,8 +76,9 @@ class PaperReport:
         pieces = [(name, str(self.work.runs[name, "reactive", self.ours].folder.path)) for name in driven]
         measure = partial(measure_run, self.setup.seed)
         outcome = parallel_map(
-            measure, pieces, workers=self.work.workers, name=lambda piece: piece[0], label="splits measured"
-        )
+            measure, pieces, workers=self.work.workers, name=lambda piece: piece[0], label="splits measured",
+            folder=self.work.folder.path,
+        )  # fmt: skip
         self.work.missing += [f"alignment on {failure.piece}: {failure.reason}" for failure in outcome.failures]
         for i, (drives, aligned, agreement) in outcome.results.items():
             self.drives[driven[i]], self.aligned[driven[i]] = drives, aligned
@@ -204,8 +206,12 @@ def _with(table: Table, note: str) -> Table:
 
 def reproduce_paper(setup: Setup, out: Path, workers: int, say: Callable[[str], None]) -> tuple[Path, Path]:
     """Everything, or what is missing of it, and then the report: paths of REPORT.md and report.html."""
-    work = Reproduction.open(setup, out, workers)
-    report = PaperReport(work)
+    with claimed(out):
+        return _reproduce(Reproduction.open(setup, out, workers), say)
+
+
+def _reproduce(work: Reproduction, say: Callable[[str], None]) -> tuple[Path, Path]:
+    setup, report = work.setup, PaperReport(work)
     run_stages(work, report.stages(), say)
     lead = [
         f"radp {__version__}, seed {setup.seed}. Base: {report.base}. Ours: {report.ours}. {report.scope}",

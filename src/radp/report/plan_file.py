@@ -12,6 +12,7 @@ from radp.runs.errors import BadInput, reading_file
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import plan_from_world
+from radp.storage.unpacking import read_npz_arrays
 
 FARTHEST = 1e8  # m from the origin: more is not on this planet
 COLUMNS = "x, y and heading (or cos, sin), and t if the step is not 0.1 s"
@@ -48,8 +49,8 @@ def _read_csv(path: Path) -> dict[str, np.ndarray]:
 
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
     """Arrays (H,) by column, or `trajectory` (H, 3: x, y, heading) or (H, 4: x, y, cos, sin), and `t` (H,)."""
-    with reading_file(path, ".csv or .npz trajectory"), np.load(path, allow_pickle=False) as arrays:
-        columns = {name: np.asarray(arrays[name], dtype=np.float64) for name in arrays.files}
+    with reading_file(path, ".csv or .npz trajectory"):
+        columns = {name: np.asarray(array, dtype=np.float64) for name, array in read_npz_arrays(path).items()}
     table = columns.pop("trajectory", None)
     if table is not None:
         if table.ndim != 2 or table.shape[1] not in (3, 4):

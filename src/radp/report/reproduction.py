@@ -18,7 +18,7 @@ import numpy as np
 
 from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.planners import Row
-from radp.evaluation.settings import Simulation
+from radp.evaluation.settings import ReportScope, Simulation
 from radp.model.paths import model_path
 from radp.planners.registry import PLANNERS
 from radp.runs.errors import BadInput
@@ -72,25 +72,26 @@ class Setup:
         )
 
 
-def default_setup(
-    quick: bool, splits: Sequence[str] = (), base: str = "", ours: str = "", limit: int | None = None
-) -> Setup:
-    """Packaged models and splits, as far as they are there."""
+def chosen_setup(wanted: ReportScope) -> Setup:
+    """What a report is about, with packaged models and splits where none are named."""
+    if wanted.scenarios is not None and wanted.scenarios < 1:
+        raise BadInput(f"scenarios is {wanted.scenarios}, expected at least 1")
     known, packaged = list_models(), list_splits()
-    chosen = tuple(splits) or tuple(name for name in SPLITS if name in packaged)
-    if not chosen:
+    splits = wanted.splits or tuple(name for name in SPLITS if name in packaged)
+    if not splits:
         raise BadInput("no split is packaged; name some with --splits")
-    base = base or BASE
-    ours = ours or (OURS if OURS in known else base)
-    for split in chosen:
+    base = wanted.base or BASE
+    ours = wanted.ours or (OURS if OURS in known else base)
+    for split in splits:
         open_split(split)
     for name in (base, ours):
         if name not in PLANNERS and ":" not in name:
             model_path(name)
-    if not quick:
-        return Setup(base, ours, chosen, limit, intervention_limit=min(limit or INTERVENED, INTERVENED))
-    count = limit or QUICK_SCENARIOS
-    return Setup(base, ours, chosen, count, intervention=("collision",), intervention_limit=count, states=QUICK_STATES)
+    if not wanted.quick:
+        limit = wanted.scenarios
+        return Setup(base, ours, splits, limit, intervention_limit=min(limit or INTERVENED, INTERVENED))
+    count = wanted.scenarios or QUICK_SCENARIOS
+    return Setup(base, ours, splits, count, intervention=("collision",), intervention_limit=count, states=QUICK_STATES)
 
 
 @dataclass
@@ -210,7 +211,9 @@ def all_drives(work: Reproduction) -> list[SplitRun]:
 def run_drives(work: Reproduction) -> None:
     """All drives, several at a time: each process loads planners and compiled kernels once."""
     drives = all_drives(work)
-    outcome = parallel_map(SplitRun.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven")
+    outcome = parallel_map(
+        SplitRun.run, drives, workers=work.workers, name=lambda d: d.words, label="runs driven", folder=work.folder.path
+    )
     work.missing += [f"{failure.piece}: {failure.reason}" for failure in outcome.failures]
     for i in outcome.results:
         drive = drives[i]

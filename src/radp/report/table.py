@@ -24,6 +24,9 @@ class Table:
         lines += [_line(row) for row in self.rows]
         return "\n".join([*lines, "", *(f"{note}  " for note in self.notes)]).rstrip()
 
+    def to_json(self) -> dict[str, object]:
+        return {"title": self.title, "header": self.header, "rows": self.rows, "notes": self.notes}
+
     def html(self) -> str:
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
         body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>\n" for row in self.rows)

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from radp.geometry.boxes import separation_of
-from radp.rules.context import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER, RuleContext
+from radp.rules.body import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER
+from radp.rules.context import RuleContext
 from radp.rules.motion import unit_heading, with_origin
 from radp.rules.rule import Rule
 from radp.sim.plan import STEP_SECONDS

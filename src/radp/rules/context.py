@@ -10,8 +10,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from radp.geometry.frames import pose_frame
-from radp.rules.motion import Motion, motion_of, unit_heading
+from radp.rules.body import FRONT, body_corners
+from radp.rules.motion import Motion, motion_of
 from radp.rules.route import Match, Route
+from radp.rules.surroundings import PlanSurroundings
 from radp.scenario.vehicle import PACIFICA, Vehicle
 from radp.scene.scene import (
     COS_SIN,
@@ -20,6 +22,7 @@ from radp.scene.scene import (
     OBJECT_VELOCITY,
     XY,
     EgoColumn,
+    RoadView,
     RuleView,
     Scene,
     map_tensors,
@@ -27,8 +30,6 @@ from radp.scene.scene import (
 )
 from radp.sim.plan import STEP_SECONDS
 
-EGO_WIDTH, EGO_LENGTH = PACIFICA.width, PACIFICA.length
-REAR_TO_CENTER, FRONT = PACIFICA.rear_axle_to_center, PACIFICA.front_length
 NOMINAL_ACCELERATION = 0.5  # m/s2, of the reachable progress
 STOP_BUFFER = 2.0  # m kept before a red stop line
 
@@ -53,10 +54,12 @@ class RuleContext:
     dynamics_known: Tensor  # (B,) bool: whether the scene holds speed and acceleration
     target: Tensor  # (B,) progress that the goal asks for [m]
     tracks: Tensor | None = None  # (B, N) the track that each of them is, -1: nobody; None: not known
+    road: RoadView | None = None  # what the rules of the road look at; None: not known
     bound: Match | None = None  # of the plan that the rules look at
     bound_now: Match | None = None  # (B, 1) of the ego now
     bound_corners: Match | None = None  # (B, 4 H) of the corners of the body along that plan
     bound_motion: Motion | None = None  # of that plan, differentiable
+    bound_around: PlanSurroundings | None = None  # of that plan
 
     @classmethod
     @torch.no_grad()
@@ -89,16 +92,17 @@ class RuleContext:
             dynamics_known=(dynamics != 0).any(-1),
             target=torch.zeros_like(speed),
             tracks=view.object_tracks,
+            road=RoadView.of(scene),
         )
         return replace(context, target=_target(context, scene, logged or expert_target, horizon))
 
     def repeat_interleave(self, times: int) -> RuleContext:
         """Each scene `times` times in a row: batch B becomes B * times."""
-        return map_tensors(self, lambda value: value.repeat_interleave(times, 0))
+        return replace(map_tensors(self, lambda value: value.repeat_interleave(times, 0)), bound_around=None)
 
     def rows(self, chosen: Tensor) -> RuleContext:
         """The scenes `chosen` (n,) alone."""
-        return map_tensors(self, lambda value: value[chosen])
+        return replace(map_tensors(self, lambda value: value[chosen]), bound_around=None)
 
     def motion(self, trajectory: Tensor) -> Motion:
         """Finite differences of a plan (B, H, 4): the bound ones, or fresh ones."""
@@ -131,22 +135,17 @@ class RuleContext:
             points.append(body_corners(trajectory.detach()).flatten(1, 2))
         match, end = self.route.match(torch.cat(points, 1)), plan.shape[1] + 1
         edges = match.steps(end, 5 * end - 4) if corners else None
-        return replace(self, bound=match.steps(1, end), bound_now=match.steps(0, 1), bound_corners=edges)
+        bound = replace(self, bound=match.steps(1, end), bound_now=match.steps(0, 1), bound_corners=edges)
+        return replace(bound, bound_around=PlanSurroundings(bound, trajectory))
+
+    def around(self, trajectory: Tensor) -> PlanSurroundings:
+        """How others, lanes and borders lie to the plan: the bound ones, or fresh ones."""
+        return PlanSurroundings(self, trajectory) if self.bound_around is None else self.bound_around
 
     def progress_now(self, like: Tensor) -> Tensor:
         """(B, 1) progress of the ego now, in the type of `like` (B, ...)."""
         origin = like.new_zeros(like.shape[0], 1, 2)
         return (self.bound_now or self.route.match(origin)).progress(origin)
-
-
-def body_corners(trajectory: Tensor) -> Tensor:
-    """(B, H, 4) -> (B, H, 4, 2) corners of the ego's body: front left, front right, rear right, rear left [m]."""
-    forward = unit_heading(trajectory)
-    left = torch.stack((-forward[..., 1], forward[..., 0]), -1)
-    along = trajectory.new_tensor([FRONT, FRONT, FRONT - EGO_LENGTH, FRONT - EGO_LENGTH])
-    aside = trajectory.new_tensor([1.0, -1.0, -1.0, 1.0]) * (EGO_WIDTH / 2)
-    offset = along[:, None] * forward.unsqueeze(-2) + aside[:, None] * left.unsqueeze(-2)
-    return trajectory[..., None, :2] + offset
 
 
 def _agents(

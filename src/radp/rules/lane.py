@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radp.rules.context import EGO_WIDTH, RuleContext, body_corners
+from radp.rules.body import EGO_WIDTH, body_corners
+from radp.rules.context import RuleContext
 from radp.rules.penalty import Term
 from radp.rules.rule import PenaltyRule
 

@@ -37,6 +37,13 @@ class Motion:
         return Motion(*(getattr(self, field.name)[first:last] for field in fields(self)))
 
 
+def judged(valid: Tensor, skipped: int) -> Tensor:
+    """valid (B, H) bool -> the same without the first `skipped` steps."""
+    if not skipped:
+        return valid
+    return valid & (torch.arange(valid.shape[1], device=valid.device) >= skipped)
+
+
 def heading_of(trajectory: Tensor) -> Tensor:
     """(B, H, 4) -> (B, H) rad; a zero vector counts as heading 0 and has gradient 0."""
     cos, sin = trajectory[..., 2], trajectory[..., 3]

@@ -27,11 +27,6 @@ def penalty(z: Tensor, sigma: float) -> Tensor:
     return (softplus(z * (BETA / sigma)) / BETA).square()
 
 
-def mean_penalty(z: Tensor, sigma: float, valid: Tensor | None = None) -> Tensor:
-    """J(z; sigma): the penalty averaged over the valid elements of the last axis, (B, H) -> (B,); 0 where none is."""
-    return mean_penalties([Term(z, sigma, valid)])[0]
-
-
 def mean_penalties(terms: Sequence[Term]) -> Tensor:
     """T terms of B plans -> (T, B), all computed in the same few operations."""
     like = terms[0].z

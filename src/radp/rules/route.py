@@ -57,6 +57,8 @@ class Route:
     speed_limit: Tensor  # (B, R)
     has_speed_limit: Tensor  # (B, R) bool
     red: Tensor  # (B, R) bool: the light at the lane's start is red
+    green: Tensor  # (B, R) 1 where that light is green
+    links: Tensor  # (B, R, R) bool: lane j follows lane i
 
     @classmethod
     @torch.no_grad()
@@ -80,6 +82,8 @@ class Route:
             speed_limit=view.route_lanes_speed_limit[:, rows, 0],
             has_speed_limit=view.route_lanes_has_speed_limit[:, rows, 0] & placed,
             red=(lanes[..., 0, LaneColumn.IS_RED] > 0.5) & placed,
+            green=lanes[..., 0, LaneColumn.IS_GREEN],
+            links=links,
         )
 
     @property
@@ -101,6 +105,34 @@ class Route:
         """(B,) progress of the nearest red stop line at least `minimum` ahead; infinite where none is."""
         start = self.station[..., 0]
         return torch.where(self.red & (start >= minimum), start, torch.inf).amin(-1)
+
+    @torch.no_grad()
+    def red_line(self, minimum: float) -> Tensor:
+        """As `stop_line`, but a long lane that was cut has a line at its first part only."""
+        goes_on = (self.links & self.red.unsqueeze(2)).any(1)
+        start = self.station[..., 0]
+        return torch.where(self.red & ~goes_on & (start > minimum), start, torch.inf).amin(-1)
+
+    @torch.no_grad()
+    def curvature(self, points: Tensor) -> Tensor:
+        """(B, H, 2) -> (B, H) 1/m: how much the nearest lane bends there, over two vertices to either side."""
+        lane, vertex = self._nearest(points)
+        last = self.table.shape[2] - 1
+        before, after = (vertex - 2).clamp(min=0), (vertex + 2).clamp(max=last)
+        a, b = (_take(self.table, lane, k) for k in (before, after))
+        turn = a[..., 2] * b[..., 3] - a[..., 3] * b[..., 2]
+        return turn.abs().clamp(max=1.0).asin() / (b[..., STATION] - a[..., STATION]).clamp(min=1e-3)
+
+    @torch.no_grad()
+    def is_green(self, points: Tensor) -> Tensor:
+        """(B, H, 2) -> (B, H) bool: the nearest lane has a green light."""
+        return self.green.gather(1, self._nearest(points)[0]) > 0.5
+
+    def _nearest(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, H, 2) -> lane and vertex (B, H)."""
+        vertex, distance = nearest_vertex(points, self.points, self.placed)
+        lane = distance.argmin(-1)
+        return lane, vertex.gather(-1, lane.unsqueeze(-1)).squeeze(-1)
 
     @torch.no_grad()
     def match(self, points: Tensor) -> Match:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from radp.rules.context import RuleContext
@@ -37,6 +38,7 @@ class Rule(ABC):
     describes: ClassVar[str]  # what is violated, for reports: "clearance", "lane boundary", ...
     asks_motion: ClassVar[bool] = False  # whether `context.motion` is asked: it is then made once for all such rules
     asks_corners: ClassVar[bool] = False  # whether `context.corner_match` is asked, too
+    asks_road: ClassVar[bool] = False  # whether `context.road` is asked: scenes are then built with it
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -81,6 +83,40 @@ class PenaltyRule(Rule):
 
     def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         return mean_penalties(self.terms(trajectory, context)).sum(0)
+
+
+class AgentRule(Rule):
+    """A rule about other road users: at each step the one counts that breaks it most.
+
+    J = mean over the steps at which somebody matters of phi(max over them of z); exactly 0 where nobody does.
+    """
+
+    @abstractmethod
+    def agent_violation(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
+        """z (B, H, N) of each of the N others, smooth, and whether it matters (B, H, N) bool."""
+
+    def exact_violation(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
+        """The same for the verdict, where the smooth one is only near it."""
+        return self.agent_violation(trajectory, context)
+
+    def cost(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        return self.agent_terms(trajectory, context).sum((1, 2))
+
+    def agent_terms(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        z, matters = self.agent_violation(trajectory, context)
+        if not z.shape[2]:
+            return z
+        worst = z.detach().masked_fill(~matters, -torch.inf).argmax(-1, keepdim=True)
+        some = matters.any(-1, keepdim=True)
+        share = some.to(z.dtype) / some.sum(1, keepdim=True).clamp(min=1)
+        terms = self.penalty(torch.where(some, z.gather(2, worst), -torch.inf)) * share
+        return torch.zeros_like(z).scatter(2, worst, terms)
+
+    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        z, matters = self.exact_violation(trajectory, context)
+        if not z.shape[2]:
+            return torch.full_like(z.sum(2), -torch.inf)
+        return z.masked_fill(~matters, -torch.inf).amax(-1)
 
 
 _REGISTRY: dict[str, Rule] = {}

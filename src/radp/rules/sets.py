@@ -1,7 +1,8 @@
 """Named sets of rules: the same channels, judged by rule instances with constants of their own.
 
-`paper` is what the planner is trained with; the `v2` sets are for attribution. Channels keep their names in every set;
-levels and heads belong to one set.
+`paper` is what the planner is trained with; the `v2` sets are for attribution; `avoid` is for alignment on own states:
+collisions that begin within 4 s, the sooner the more, the four corners of the body, and nothing about the seam; `road`
+has eight more rules. Channels keep their names in every set; levels and heads belong to one set.
 """
 
 from __future__ import annotations
@@ -9,11 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from radp.rules.collision import Collision
+from radp.rules.comfort import Comfort
+from radp.rules.drivable import Drivable
+from radp.rules.flow import Flow
+from radp.rules.headway import Headway
+from radp.rules.kinematics import Kinematics
 from radp.rules.lane import BodyLane
+from radp.rules.oncoming import Oncoming
+from radp.rules.red_light import RedLight
+from radp.rules.right_of_way import RightOfWay
+from radp.rules.rss import Rss
 from radp.rules.rule import Rule, registered_rules
-from radp.runs.errors import BadInput
+from radp.rules.vulnerable import Vulnerable
+from radp.runs.errors import BadInput, did_you_mean
 
-PAPER, V2 = "paper", "v2"
+PAPER, V2, AVOID, ROAD = "paper", "v2", "avoid", "road"
 
 # name -> the rules that stand in for the registered ones of the same name
 _SETS: dict[str, tuple[Rule, ...]] = {
@@ -21,6 +32,8 @@ _SETS: dict[str, tuple[Rule, ...]] = {
     V2: (Collision(from_now=4.0), BodyLane()),
     "v2-2s": (Collision(from_now=2.0), BodyLane()),
     "v2-discount": (Collision(discount=1.0), BodyLane()),
+    AVOID: (Collision(from_now=4.0, discount=4.0), BodyLane(), Kinematics(skipped=3), Comfort(skipped=3)),
+    ROAD: (RedLight(), Rss(), Headway(), Vulnerable(), Drivable(), Oncoming(), RightOfWay(), Flow()),
 }
 
 
@@ -39,10 +52,15 @@ def rule_sets() -> tuple[str, ...]:
 def rule_set(name: str = PAPER) -> tuple[Rule, ...]:
     """The rules of a set, in the order of registration, the paper's six channels first; BadInput if there is none."""
     if name not in _SETS:
-        raise BadInput(f"no rule set {name!r}; expected one of {', '.join(_SETS)}")
+        raise BadInput(f"no rule set {name!r}; expected one of {', '.join(_SETS)}{did_you_mean(name, _SETS)}")
     chosen = {rule.name: rule for rule in registered_rules()}
     chosen |= {rule.name: rule for rule in _SETS[name]}
     return tuple(chosen.values())
+
+
+def needs_road(rules: Sequence[Rule]) -> bool:
+    """Whether scenes for these rules must be built with `SceneConfig.road`."""
+    return any(rule.asks_road for rule in rules)
 
 
 def rules_named(names: Sequence[str], of: str = PAPER) -> tuple[Rule, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +36,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """What to put behind a complaint about a word: the known word that is nearest, or nothing.
+
+    >>> did_you_mean("pdm-closed", ["idm", "pdm_closed"])
+    "; did you mean 'pdm_closed'?"
+    """
+    near = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def require(module: str, extra: str) -> ModuleType:

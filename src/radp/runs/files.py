@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from radp.runs.errors import LostWrite
+from radp.runs.errors import BadInput, LostWrite
 from radp.runs.json_text import json_text
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -23,7 +25,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     LostWrite if the system does not let us: a full disk, a folder that may not be written to.
     """
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name[-200:]}")
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{_writer()}-{path.name[-200:]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -35,6 +37,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # it may be the folder that is gone, or may not be read
             temporary.unlink(missing_ok=True)
+
+
+def _writer() -> str:
+    """This process among those of all machines that write to the folder."""
+    return f"{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-{os.getpid()}"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -54,6 +61,15 @@ def make_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LostWrite(f"{path} cannot be made ({error.strerror or error})") from None
+    return path
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, which nobody else may write to or read: what is unpickled there runs with our rights."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.stat()
+    if hasattr(os, "getuid") and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077):
+        raise BadInput(f"{path} is open to other users; delete it, or make it yours alone (chmod 700)")
     return path
 
 

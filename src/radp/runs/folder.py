@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from radp.runs.claim import BOOKS
 from radp.runs.errors import BadInput
 from radp.runs.files import TEMPORARY_PREFIX, remove_temporaries, write_atomically, write_json_atomically
 from radp.runs.ledger import Ledger
@@ -68,7 +70,9 @@ class RunFolder:
                 raise RunError(f"{path} holds another run ({difference}); choose another folder or delete this one")
             remove_temporaries(path)
             return run
-        if path.is_dir() and any(child for child in path.iterdir() if not child.name.startswith(TEMPORARY_PREFIX)):
+        if path.is_dir() and any(
+            child for child in path.iterdir() if not child.name.startswith((TEMPORARY_PREFIX, BOOKS))
+        ):
             raise RunError(f"{path} is not empty and holds no run; choose another folder")
         RUN.write(path, config)
         return cls(path, RUN.read(path))
@@ -115,8 +119,21 @@ class RunFolder:
             return json.loads(place.read_bytes())
         except FileNotFoundError:
             raise RunError(f"{place} is missing") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{place} is not readable JSON ({error})") from None
+
+
+def discard_run(path: Path | str, command: str) -> None:
+    """Delete the folder of a run of this command, if there is one; RunError where it holds anything else."""
+    path = Path(path)
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not RUN.is_in(path) or RunFolder.open(path).config["command"] != command:
+        raise RunError(f"{path} holds no run of radp {command}, so it is not deleted; choose another folder")
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be deleted ({error.strerror or error})") from None
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any], settings: Any) -> str:

@@ -32,7 +32,8 @@ def checked(kind: type[T], values: Mapping[str, Any]) -> T:
         if name in hints and not _fits(value, hints[name]):
             wanted = getattr(hints[name], "__name__", None) or str(hints[name]).replace("typing.", "")
             raise ValueError(f"{name} is {value!r}, expected {wanted}")
-    return kind(**values)
+    tuples = {name for name, hint in hints.items() if get_origin(hint) is tuple}
+    return kind(**{name: tuple(value) if name in tuples else value for name, value in values.items()})
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -22,7 +22,8 @@ from radp.scenario.as_ego import (
 from radp.scenario.history import with_history
 from radp.scenario.recording import NoEgo, Recording
 
-SDC, ALL = "sdc", "all"
+SDC, ALL, PROBLEM = "sdc", "all", "problem"
+MOST_NAMED = 20  # candidates that a complaint names
 STANDING = 2.0  # m that an ego which stands may move in all
 TURN = 0.5  # rad
 
@@ -31,7 +32,8 @@ def choose_egos(log: Scenario | Recording, ego: str = SDC) -> Iterator[Scenario]
     """A log -> one scenario per ego, each with a route, a kind and at least 2 s of history.
 
     sdc: the car that recorded. all: that car and every vehicle that is tracked from the start of the drive to its end,
-    drives 5 m or more and stays on lanes. Else the id of a track that is a vehicle with a full track.
+    drives 5 m or more and stays on lanes. problem: a planning problem, which the source itself has made an ego. Else
+    the id of a track that is a vehicle with a full track.
     A route that the source does not know is the chain of roadblocks under the ego's own way, which then goes straight
     on for 200 m, so that it does not tell where the log ends. NoEgo says why nobody is left.
     """
@@ -46,15 +48,27 @@ def choose_egos(log: Scenario | Recording, ego: str = SDC) -> Iterator[Scenario]
 
 def why_nobody(log: Scenario | Recording, ego: str) -> str:
     """One sentence on the vehicles of a log, none of which became an ego."""
-    vehicles = np.flatnonzero(log.tracks.type == ObjectType.VEHICLE)
+    vehicles = [int(i) for i in np.flatnonzero(log.tracks.type == ObjectType.VEHICLE)]
     if ego != ALL:
         return f"log {log.token!r} has no track {ego!r}"
     full = [i for i in vehicles if _is_full(longest_run(log.tracks.valid[i]), log)]
-    moving = [i for i in full if _travel(log, int(i)) >= MIN_TRAVEL]
+    moving = [i for i in full if _travel(log, i) >= MIN_TRAVEL]
+    each = [f"{log.tracks.ids[i]} {_why_not(log, i)}" for i in vehicles[:MOST_NAMED]]
+    more = [f"and {len(vehicles) - MOST_NAMED} more"] if len(vehicles) > MOST_NAMED else []
     return (
         f"log {log.token!r}: of {len(vehicles)} vehicles {len(vehicles) - len(full)} are not there from start to end, "
         f"{len(full) - len(moving)} drive less than {MIN_TRAVEL:g} m, {len(moving)} leave the lanes"
+        f"{': ' if each else ''}{'; '.join((*each, *more))}"
     )
+
+
+def _why_not(log: Scenario | Recording, track: int) -> str:
+    """Why a vehicle of a log is no ego."""
+    window, last = longest_run(log.tracks.valid[track]), len(log.time_us) - 1
+    if not _is_full(window, log):
+        return f"is there in frames {window.start} to {window.stop - 1}, not {log.start} to {last}"
+    travel = _travel(log, track)
+    return f"drives {travel:.1f} m" if travel < MIN_TRAVEL else "leaves the lanes"
 
 
 def _travel(log: Scenario | Recording, track: int) -> float:
@@ -64,7 +78,7 @@ def _travel(log: Scenario | Recording, track: int) -> float:
 
 def _from_scenario(scenario: Scenario, ego: str) -> Iterator[Scenario]:
     """A source that has an ego of its own."""
-    if ego in (SDC, ALL):
+    if ego in (SDC, ALL, PROBLEM):
         yield scenario
     if ego == ALL:
         for name in possible_egos(scenario, scenario.frames):

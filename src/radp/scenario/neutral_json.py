@@ -23,6 +23,7 @@ from radp.road.roadblocks import union_of_members
 from radp.runs.errors import BadInput
 from radp.runs.files import write_atomically
 from radp.scenario import Areas, Box, Ego, LightState, ObjectType, RoadMap, Scenario, Tracks, TrafficLights
+from radp.storage.unpacking import MOST_JSON_BYTES, gunzip, parse_json
 
 EGO_KEYS = tuple(column.name.lower() for column in Ego)
 BOX_KEYS = tuple(column.name.lower() for column in Box)
@@ -37,10 +38,9 @@ class NeutralJsonError(BadInput):
 def load_json(path: Path) -> dict[str, Any]:
     """Read `.json` or `.json.gz`."""
     try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-        data = json.loads(raw)
-    except (OSError, EOFError, ValueError, zlib.error, RecursionError) as error:
+        raw = gunzip(path.read_bytes(), MOST_JSON_BYTES)
+        data = parse_json(raw)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NeutralJsonError(f"{path}: not a readable JSON file ({error})") from None
     if b"\\ud" in raw.lower() and not _is_text(data):
         raise NeutralJsonError(f"{path}: it holds half a surrogate pair, which is no text")

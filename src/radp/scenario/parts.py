@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 
 HELD_OUT, REST = "held-out", "rest"
 EVERY = re.compile(r"every-([1-9]\d*)(?:\+(\d+))?", re.ASCII)
@@ -41,3 +42,19 @@ def positions(tokens: list[str], part: str) -> list[int]:
     if every := EVERY.fullmatch(part):
         return list(range(int(every[2] or 0), len(tokens), int(every[1])))
     return [i for i, token in enumerate(tokens) if is_held_out(token) == (part == HELD_OUT)]
+
+
+def spread_over_kinds(kinds: list[str], limit: int) -> list[int]:
+    """Positions of `limit` scenarios: the first of each kind, then the second of each, and so on; in order.
+
+    A larger limit takes what a smaller one takes, and more.
+
+    >>> spread_over_kinds(["turn", "turn", "turn", "stop", "stop"], 3)
+    [0, 1, 3]
+    """
+    seen: Counter[str] = Counter()
+    turns = []
+    for i, kind in enumerate(kinds):
+        turns.append((seen[kind], i))
+        seen[kind] += 1
+    return sorted(i for _, i in sorted(turns)[:limit])

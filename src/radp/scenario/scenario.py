@@ -13,6 +13,7 @@ import numpy as np
 
 from radp.geometry.limits import array_fault, index_fault, size_fault, states_fault
 from radp.road.road_map import RoadMap
+from radp.runs.notebook import html_card
 
 DT, DT_US = 0.1, 100_000  # s and us between two samples of a drive, two poses of a plan, two states of a scene
 
@@ -176,6 +177,23 @@ class Scenario:
     start: int = 0
     dt: float = 0.1  # nominal step [s]
     tags: dict[str, str] = field(default_factory=dict)  # free remarks: hazards, what a source lacked
+
+    def __repr__(self) -> str:
+        return f"Scenario({', '.join(f'{name} {value}' for name, value in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        return html_card(f"Scenario {self.token}", self._facts())
+
+    def _facts(self) -> dict[str, object]:
+        seconds = float(self.time_us[-1] - self.time_us[self.start]) * 1e-6
+        return {
+            "token": self.token,
+            "kind": self.kind,
+            "source": self.source,
+            "frames": f"{self.frames} ({seconds:.1f} s)",
+            "objects": len(self.tracks),
+            "lanes": len(self.map),
+        }
 
     @property
     def frames(self) -> int:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Protocol, overload
 
 from radp import zoo
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, did_you_mean
 from radp.scenario import Scenario
 from radp.scenario.neutral_json import read_scenario
-from radp.scenario.parts import name_and_part, positions
+from radp.scenario.parts import name_and_part, positions, spread_over_kinds
 from radp.scenario.shards import MANIFEST
 from radp.scenario.store import ScenarioStore
 
@@ -39,6 +39,7 @@ class Split(Protocol):
     def __getitem__(self, key: slice) -> Split: ...
     def select(self, indices: Sequence[int]) -> Split: ...
     def tokens(self) -> list[str]: ...
+    def kind_of_each(self) -> list[str]: ...
     def kinds(self) -> dict[str, int]: ...
 
 
@@ -86,7 +87,23 @@ def open_split(name_or_path: str | Path, allow_missing: bool = False) -> Split:
     found = str(name_or_path)
     raise BadInput(
         f"{found!r} is neither a packaged split ({packaged}), nor one to make ({to_make}), nor a path that exists"
+        f"{did_you_mean(path.name, (*zoo.list_splits(), *MADE))}"
     )
+
+
+def limited(split: Split, limit: int | None) -> Split:
+    """At most `limit` scenarios of a split: the first of each kind, then the second of each, and so on."""
+    if limit is None or limit >= len(split):
+        return split
+    return split.select(spread_over_kinds(split.kind_of_each(), limit))
+
+
+def with_tokens(split: Split, tokens: Sequence[str]) -> Split:
+    """The scenarios of these tokens, in the order of the split; BadInput names one that is not there."""
+    every = split.tokens()
+    if unknown := next((token for token in tokens if token not in set(every)), None):
+        raise BadInput(f"there is no scenario {unknown!r} among {len(every)}{did_you_mean(unknown, every)}")
+    return split.select([i for i, token in enumerate(every) if token in set(tokens)])
 
 
 def _open_store(path: Path, allow_missing: bool) -> Split:
@@ -142,9 +159,13 @@ class JsonScenarios(Sequence[Scenario]):
             owner[token] = file
         return list(owner)
 
+    def kind_of_each(self) -> list[str]:
+        """Reads every file that was not read yet."""
+        return [kind for _, kind in self._index()]
+
     def kinds(self) -> dict[str, int]:
         """kind -> number of scenarios, sorted by name. Reads every file that was not read yet."""
-        return dict(sorted(Counter(kind for _, kind in self._index()).items()))
+        return dict(sorted(Counter(self.kind_of_each()).items()))
 
     def _index(self) -> list[tuple[str, str]]:
         for i, file in enumerate(self.files):

@@ -77,9 +77,12 @@ class _Indexed(Sequence[Scenario]):
     def tokens(self) -> list[str]:
         return [entry.token for entry in self.entries()]
 
+    def kind_of_each(self) -> list[str]:
+        return [entry.kind for entry in self.entries()]
+
     def kinds(self) -> dict[str, int]:
         """kind -> number of scenarios, sorted by name."""
-        return dict(sorted(Counter(entry.kind for entry in self.entries()).items()))
+        return dict(sorted(Counter(self.kind_of_each()).items()))
 
 
 class ScenarioStore(_Indexed):

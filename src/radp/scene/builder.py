@@ -26,12 +26,14 @@ from radp.scene.lanes import (
     write_links,
     write_route_line,
 )
+from radp.scene.road import LANE_LENGTH, fill_road, fill_road_objects, road_shapes
 from radp.scene.scene import (
     AgentColumn,
     EgoColumn,
     FutureColumn,
     LaneColumn,
     ObjectColumn,
+    RoadView,
     RuleView,
     Scene,
     StaticColumn,
@@ -64,12 +66,13 @@ class SceneConfig:
     route_pieces: int = 3  # 20-point pieces of that line
     neighbor_futures: int = 32  # rows of neighbor_agents_future
     rules: bool = False  # add what the rules look at, whatever the sizes above: `Scene.rules`
+    road: bool = False  # with `rules`: what the rules of the road look at, too: `Scene.rules.road`
 
 
 PUBLISHED = SceneConfig()
 # What rules look at. All route lanes, so that the corridor spans lanes side by side; long ones cut, so that 20 points
 # follow their bends.
-RULE_SCENES = SceneConfig(route_order="lanes", ego_dynamics=True, lane_length=50.0)
+RULE_SCENES = SceneConfig(route_order="lanes", ego_dynamics=True, lane_length=LANE_LENGTH)
 # That alone, for planners that need no scenes.
 RULES_ALONE = replace(RULE_SCENES, agents=0, static_objects=0, lanes=0, route_lanes=0, neighbor_futures=0, rules=True)
 
@@ -233,6 +236,8 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
             "rules.route_lanes_has_speed_limit": (route, 1),
             "rules.route_links": (route, route),
         }
+        if config.road:
+            shapes |= road_shapes(objects)
     if with_future:
         future = (FUTURE, len(FutureColumn))
         shapes |= {"ego_agent_future": future, "neighbor_agents_future": (config.neighbor_futures, *future)}
@@ -246,6 +251,8 @@ def empty_arrays(batch: int, config: SceneConfig, with_future: bool = False) -> 
 def _empty(name: str, shape: tuple[int, ...]) -> np.ndarray:
     if name.endswith("tracks"):
         return np.full(shape, NOBODY, dtype=np.int64)
+    if name.endswith("types"):
+        return np.zeros(shape, dtype=np.int64)
     return np.zeros(shape, dtype=bool if name.endswith(("has_speed_limit", "links")) else np.float32)
 
 
@@ -271,6 +278,8 @@ def _fill_objects(rows: dict[str, np.ndarray], moment: Moment, config: SceneConf
             rows["rules.objects"], rows["rules.object_tracks"],
         )  # fmt: skip
         futures.append(("rules.object_futures", judged))
+        if config.road:
+            fill_road_objects(rows, states, valid, types, pose)
     if moment.future_states is not None and moment.future_valid is not None:
         for name, who in futures:
             write_futures(who, moment.future_states, moment.future_valid, pose, rows[name])
@@ -299,6 +308,8 @@ def _fill_lanes(rows: dict[str, np.ndarray], moment: Moment, config: SceneConfig
     on_route = near[route_rows(near, table.roadblock, moment.route, RULE_SCENES.route_lanes)]
     write_lanes(on_route, table, _lights(moment, RULE_SCENES), moment.pose, *_lane_rows(rows, "rules.route_lanes"))
     write_links(on_route, table.lane, road_arrays(moment.road_map).graph, rows["rules.route_links"])
+    if config.road:
+        fill_road(rows, moment.road_map, table, near, on_route, moment.states[-1], moment.pose)
 
 
 def _same_choice(a: SceneConfig, b: SceneConfig) -> bool:
@@ -322,7 +333,13 @@ def _lane_rows(rows: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
 def to_scene(arrays: dict[str, np.ndarray]) -> Scene:
     """Arrays of `empty_arrays` -> Scene on the same memory."""
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    prefix = "rules."
-    view = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    fields = {name: value for name, value in tensors.items() if not name.startswith(prefix)}
-    return Scene(**fields, rules=RuleView(road_users=RULE_SCENES.agents, **view) if view else None)
+    road = _taken(tensors, "rules.road.")
+    view = _taken(tensors, "rules.")
+    beside = RoadView(**road) if road else None
+    rules = RuleView(road_users=RULE_SCENES.agents, road=beside, **view) if view else None
+    return Scene(**tensors, rules=rules)
+
+
+def _taken(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """What has this prefix, without it; it is taken out of `tensors`."""
+    return {name.removeprefix(prefix): tensors.pop(name) for name in list(tensors) if name.startswith(prefix)}

@@ -22,6 +22,7 @@ import torch
 from radp.geometry.limits import array_fault, index_fault, states_fault
 from radp.geometry.ragged import Ragged, offsets_fault
 from radp.road.route import correct_route
+from radp.runs.claim import claimed
 from radp.runs.errors import BadInput
 from radp.runs.manifest import Manifest
 from radp.scenario import Box, LightState, RoadMap, Scenario, Tracks
@@ -66,7 +67,7 @@ class EgoWindow:
 
 def drives_of(scenario: Scenario, choice: SampleChoice) -> Iterator[EgoWindow]:
     """The logged ego first, then other vehicles; each tracked long enough for one sample."""
-    frames = choice.history + 1 + FUTURE
+    frames = choice.history + 1 + choice.future
     total = len(scenario.time_us)
     if total >= frames:
         yield EgoWindow(scenario, len(scenario.tracks), slice(0, total))
@@ -80,7 +81,7 @@ def drives_of(scenario: Scenario, choice: SampleChoice) -> Iterator[EgoWindow]:
 
 def sample_frames(frames: int, choice: SampleChoice, number: int) -> range:
     """Frames of a drive that become samples; drives of one log begin at different frames, so that moments differ."""
-    return range(choice.history + number * 3 % choice.stride, frames - FUTURE, choice.stride)
+    return range(choice.history + number * 3 % choice.stride, frames - choice.future, choice.stride)
 
 
 def log_arrays(scenario: Scenario) -> dict[str, np.ndarray]:
@@ -109,7 +110,7 @@ def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[s
                 if apart[frame] > choice.reach:
                     continue
                 here = (log, begin + frame, begin, drive.window.stop, drive.ego, ego[frame, :3],
-                        ego_state(ego[max(0, frame - 1)], ego[frame]), ego_future(ego, frame))  # fmt: skip
+                        ego_state(ego[max(0, frame - 1)], ego[frame]), _padded(ego_future(ego, frame)))  # fmt: skip
                 for name, value in zip(rows, here):
                     rows[name].append(value)
                 routes.append(correct_route(scenario.map, drive.scenario.route, ego[frame, :3]))
@@ -124,20 +125,30 @@ def sample_arrays(scenarios: Sequence[Scenario], choice: SampleChoice) -> dict[s
     }
 
 
+def _padded(future: np.ndarray) -> np.ndarray:
+    """(n <= 80, 3) -> (80, 3): zeros where the log has ended."""
+    return np.concatenate((future, np.zeros((FUTURE - len(future), 3))))
+
+
 def write_log_samples(
     path: Path | str, scenarios: Sequence[Scenario] | Split, choice: SampleChoice | None = None, workers: int = 1
 ) -> LogSamples:
     """Make the store of all scenarios; shards that are there are kept, so a killed run goes on with the same call."""
     path, choice = Path(path), choice or SampleChoice()
+    if not 1 <= choice.future <= FUTURE:
+        raise BadInput(f"future is {choice.future}, expected from 1 to {FUTURE} frames")
     settings = {**asdict(choice), "logs": len(scenarios)}
+    if choice.future == FUTURE:
+        del settings["future"]  # stores of whole futures do not mention them
     shards, count = ShardFiles(path), -(-len(scenarios) // choice.logs_per_shard)
     if not LOGS.is_in(path):  # 0.1.0 wrote the manifest last: shards say themselves what they were begun with
         for file in path.glob("shard-*"):
             if (found := map_arrays(file)[1]["settings"]) != settings:
                 raise BadInput(f"{path} was begun with other settings ({found}); choose another folder")
-    LOGS.begin(path, {"settings": settings, "shards": count})
-    maps_of(path).clean()
-    shards.fill(count, partial(_shard, path, scenarios, choice, settings), workers)
+    with claimed(path):
+        LOGS.begin(path, {"settings": settings, "shards": count})
+        maps_of(path).clean()
+        shards.fill(count, partial(_shard, path, scenarios, choice, settings), workers)
     return LogSamples.open(path)
 
 
@@ -219,7 +230,9 @@ class LogSamples:
         self._sound: set[int] = set()  # logs that were checked
         parts: list[dict[str, np.ndarray]] = []
         try:
-            for arrays, note in ShardFiles(path).open(LOGS.read(path)["shards"]):
+            manifest = LOGS.read(path)
+            self.future = int(manifest.get("settings", {}).get("future", FUTURE))  # frames that each ego has at least
+            for arrays, note in ShardFiles(path).open(manifest["shards"]):
                 part = {name: arrays[f"samples.{name}"] for name in SAMPLE_FIELDS}
                 logs = [{name: arrays[f"{i}.{name}"] for name in LOG_FIELDS} for i in range(len(note["logs"]))]
                 check_samples(part, logs)

@@ -83,16 +83,6 @@ class Normaliser:
         state = StateNormaliser(*(torch.tensor([[row[moment]] for row in rows]) for moment in ("mean", "std")))
         return Normaliser(state, _observation({k: v for k, v in layout.items() if k not in STATE_KEYS}))
 
-    def to_normalization_json(self) -> dict[str, Any]:
-        """Inverse of `from_normalization_json`; takes row 0 as "ego", row 1 as "neighbor"."""
-        if self.neighbours < 1:
-            raise ValueError("normalization.json needs at least one neighbour row in the state normaliser")
-        state = {
-            key: {"mean": self.state.mean[row, 0].tolist(), "std": self.state.std[row, 0].tolist()}
-            for row, key in enumerate(STATE_KEYS)
-        }
-        return state | self.to_args()["observation_normalizer"]
-
     @staticmethod
     def from_args(args: Mapping[str, Any]) -> Normaliser:
         """From the state_normalizer and observation_normalizer of `args.json` (or of our config.json)."""

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from radp.runs.errors import BadInput, reading_file
-from radp.runs.json_text import json_text
 from radp.scene.scene import BOOL_FIELDS, FUTURE_FIELDS, TRAILING_SHAPES, Scene
+from radp.storage.unpacking import read_npz_arrays
 
 
 def npz_name(map_name: str, token: str) -> str:
@@ -25,24 +25,18 @@ def read_npz(path: str | Path) -> Scene:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(ENOENT, "there is no such sample", str(path))
-    with reading_file(path, "sample of the Diffusion Planner layout"), np.load(path, allow_pickle=False) as arrays:
-        names = [name for name in TRAILING_SHAPES if name in arrays.files]
-        missing = [name for name in TRAILING_SHAPES if name not in names and name not in FUTURE_FIELDS]
+    with reading_file(path, "sample of the Diffusion Planner layout"):
+        arrays = read_npz_arrays(path, TRAILING_SHAPES)
+        missing = [name for name in TRAILING_SHAPES if name not in arrays and name not in FUTURE_FIELDS]
         if missing:
             raise ValueError(f"arrays missing: {', '.join(missing)}")
-        tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in names}
+        tensors: dict[str, Any] = {name: _tensor(name, arrays[name]) for name in TRAILING_SHAPES if name in arrays}
         return Scene(**tensors).validate()
 
 
 def read_npz_batch(paths: Sequence[str | Path]) -> Scene:
     """Many files -> one Scene, batch in the order of the paths."""
     return Scene.cat([read_npz(path) for path in paths])
-
-
-def read_npz_identity(path: str | Path) -> tuple[str, str]:
-    """(map_name, token) as written in the file."""
-    with reading_file(path, "sample"), np.load(path, allow_pickle=False) as arrays:
-        return str(arrays["map_name"]), str(arrays["token"])
 
 
 def write_npz(folder: str | Path, scene: Scene, map_names: Sequence[str], tokens: Sequence[str]) -> list[str]:
@@ -67,10 +61,6 @@ def read_index(path: str | Path) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadInput(f"{path}: expected a JSON list of file names")
     return names
-
-
-def write_index(path: str | Path, names: Sequence[str]) -> None:
-    Path(path).write_text(json_text(list(names)) + "\n")
 
 
 class NpzFolder(torch.utils.data.Dataset[Scene]):

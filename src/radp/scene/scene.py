@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from radp.scenario.scenario import FIRST_STATIC_TYPE
+
 POSE = slice(0, 4)  # x, y, cos, sin: the first four columns of ego, agents and static objects
 XY = slice(0, 2)
 COS_SIN = slice(2, 4)
@@ -142,6 +144,38 @@ def map_tensors(record: Record, change: Callable[[Tensor], Tensor]) -> Record:
 
 
 @dataclass(frozen=True)
+class RoadView:
+    """What the rules of the road look at beside the route, of B moments, in the ego frames; m, s. Zeros: not there.
+
+    N objects as in `RuleView.objects`, L lanes nearest first whatever their direction, S pieces of the border.
+    """
+
+    object_types: Tensor  # (B, N)  int64 ObjectType
+    object_past: Tensor  # (B, N, 2)  where each object was 2 s ago, or when it was first seen
+    object_crossing: Tensor  # (B, N, 3)  where the route meets the crosswalk that it walks on, x, y; seconds it takes
+    lanes: Tensor  # (B, L, 20, 4)  x, y of the centre line; metres to the left and to the right border
+    border: Tensor | None = None  # (B, S, 4)  from x, y to x, y, drivable on the left; None: not known
+    border_reach: Tensor | None = None  # (B, 1)  metres around the ego within which all of the border is there
+
+    @staticmethod
+    def of(scene: Scene) -> RoadView | None:
+        """The scene's own, or, if its rules see what the model sees, as much as that holds; else None."""
+        if scene.rules is not None:
+            return scene.rules.road
+        past, still, lanes = scene.neighbor_agents_past, scene.static_objects, scene.lanes
+        types = past[:, :, -1, AGENT_TYPE].argmax(-1)
+        static = torch.full(still.shape[:2], FIRST_STATIC_TYPE, dtype=types.dtype, device=types.device)
+        left, right = (lanes[..., i : i + 2].norm(dim=-1) for i in (LaneColumn.LEFT_X, LaneColumn.RIGHT_X))
+        objects = past.shape[1] + still.shape[1]
+        return RoadView(
+            object_types=torch.cat((types, static), 1),
+            object_past=torch.cat((past[:, :, 0, XY], still[..., XY]), 1),
+            object_crossing=past.new_zeros(len(past), objects, 3),
+            lanes=torch.cat((lanes[..., XY], torch.stack((left, right), -1)), -1),
+        )
+
+
+@dataclass(frozen=True)
 class RuleView:
     """What the rules look at of B moments, in the ego frames of their Scene; m, m/s. A row of zeros is a missing row.
 
@@ -156,6 +190,7 @@ class RuleView:
     route_links: Tensor | None = None  # (B, R, R)  bool: by the map, route lane j follows route lane i
     object_tracks: Tensor | None = None  # (B, N)  int64, the track that each object is; -1: nobody
     object_futures: Tensor | None = None  # (B, F, T, 3)  FutureColumn, of the first F objects
+    road: RoadView | None = None
 
     @staticmethod
     def of(scene: Scene) -> RuleView:
@@ -183,7 +218,8 @@ class Scene:
     Sizes in the published layout: A=32 agents, S=5 static objects, L=70 lanes, R=25 route lanes,
     21 steps of history at 10 Hz (last = now), 20 points a lane, T=80 future steps at 10 Hz.
     A row of zeros is a missing row. Agents and static objects are given by their box centre.
-    The last two fields are not of that layout and stand in no file: who the agents are, and what rules look at.
+    The last three fields are not of that layout and stand in no file: who the agents are, what rules look at, and how
+    much each rule is to count.
 
     >>> scene = radp.build_scenes(radp.observe(radp.open_split("sumo14-val")[:1]))
     >>> tuple(scene.lanes.shape), scene.lanes_has_speed_limit.dtype
@@ -203,6 +239,7 @@ class Scene:
     neighbor_agents_future: Tensor | None = None  # (B, N, T, 3)  FutureColumn, rows as in the past, N <= A
     agent_tracks: Tensor | None = None  # (B, A)  int64, the track of the log or world that each agent is; -1: nobody
     rules: RuleView | None = None
+    rule_weights: Tensor | None = None  # (B, W)  log-weights of the rules that the model names; None: the default
 
     def items(self) -> Iterator[tuple[str, Tensor]]:
         """The fields of the published layout that are present, by name, in declaration order."""

@@ -13,6 +13,10 @@ class SampleChoice:
     """Frames (0.1 s) between two samples of one ego."""
     history: int = 20
     """Frames of its past that an ego must have."""
+    future: int = 80
+    """Frames of its future that an ego must have. Samples with fewer than 80 are for alignment on own states, not for
+    imitation.
+    """
     other_egos: int = 1_000
     """Vehicles taken as the ego beside the logged one, at most; spread evenly over the possible ones."""
     reach: float = 60.0

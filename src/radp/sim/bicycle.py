@@ -38,19 +38,3 @@ def bicycle_step(state: np.ndarray, accel: float, steering_rate: float, dt: floa
     out[AX], out[AY] = real_accel, 0.0
     out[YAW_RATE] = yaw_rate
     out[STEERING], out[STEERING_RATE] = new_steering, real_rate
-
-
-def center_velocity(ego: np.ndarray) -> np.ndarray:
-    """(..., 11) ego states -> (..., 2) velocity of the box centre in the vehicle frame [m/s]."""
-    sideways = PACIFICA.rear_axle_to_center * ego[..., Ego.YAW_RATE]
-    return np.stack((ego[..., Ego.VX], ego[..., Ego.VY] + sideways), -1)
-
-
-def center_acceleration(ego: np.ndarray) -> np.ndarray:
-    """(..., 11) ego states -> (..., 2) acceleration of the box centre as nuPlan computes it [m/s2].
-
-    Both terms of the shift act along x there, the centripetal one with a reversed sign; the comfort metric sees these
-    values, so they are kept as they are.
-    """
-    shift = PACIFICA.rear_axle_to_center * (ego[..., Ego.YAW_RATE] ** 2 + ego[..., Ego.YAW_ACCEL])
-    return np.stack((ego[..., Ego.AX] + shift, ego[..., Ego.AY]), -1)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from radp.geometry.frames import heading_vector, points_to_frame, pose_frame, rotate_back
-from radp.runs.parallel import deadline
+from radp.runs.allowance import Allowance, deadline
 from radp.scenario import Ego, Scenario
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
@@ -43,7 +43,7 @@ def start_planner(planner: Planner, scenarios: Sequence[Scenario]) -> None:
 
 
 class TimedPlanner:
-    """A planner that ends its process if an answer takes longer than so many seconds; see `runs.parallel.deadline`."""
+    """A planner that ends its process if an answer takes longer than so many seconds; see `runs.allowance.deadline`."""
 
     def __init__(self, planner: Planner, seconds: float) -> None:
         self.planner, self.seconds = planner, seconds
@@ -59,6 +59,12 @@ class TimedPlanner:
     def plan(self, observation: Observation) -> Plan:
         with deadline(self.seconds):
             return self.planner.plan(observation)
+
+
+def timed_allowance(seconds: float | None) -> Allowance | None:
+    """For pieces of work that drive a TimedPlanner: they need processes of their own, and nothing is bounded but it."""
+    said = f"the planner gave no answer within {seconds} s, and was stopped"
+    return None if seconds is None else Allowance(stopped=said)
 
 
 def is_random(planner: Planner) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from radp.geometry.limits import REACH, array_fault, index_fault, size_fault, states_fault
+from radp.runs.notebook import html_card
 from radp.scenario import Ego, Scenario, Tracks
 from radp.scenario.neutral_json import (
     NeutralJsonError,
@@ -54,6 +55,23 @@ class Rollout:
     predicted_tracks: np.ndarray | None = None  # (S, K) which of `agents` a prediction is about, -1: nobody
     share_tracks: np.ndarray | None = None  # (S, N) which of `agents` has the share, -1: nobody
     seam_shares: np.ndarray | None = None  # (S, M) share of each plan's first three steps in the exact pressures
+
+    def __repr__(self) -> str:
+        return f"Rollout({', '.join(f'{name} {value}' for name, value in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        return html_card(f"Drive of {self.planner} in {self.scenario.token}", self._facts())
+
+    def _facts(self) -> dict[str, object]:
+        kept = [name for name in ("plans", "pressures", "exact_pressures") if getattr(self, name) is not None]
+        return {
+            "token": self.scenario.token,
+            "planner": self.planner,
+            "agents": self.agent_mode,
+            "samples": len(self.ego),
+            "keeps": ", ".join(kept).replace("_", " ") or "states alone",
+            "failure": self.failure,
+        }
 
     def validate(self) -> None:
         """Raise ValueError naming the token, the field and the bad value; of the scenario's own fields nothing."""

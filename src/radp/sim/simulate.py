@@ -11,6 +11,7 @@ import torch
 
 from radp.geometry.limits import states_fault
 from radp.runs.errors import one_line, own_line
+from radp.runs.progress import tell
 from radp.scenario import Scenario
 from radp.sim.agents.replay import ReplayAgents
 from radp.sim.controller import PlanError, Trajectories, states_on_grid, trajectories_from_plan
@@ -82,6 +83,20 @@ def drive_batch(planner: Planner, scenarios: Sequence[Scenario], options: DriveO
     return [rollouts[i] for i in range(len(scenarios))]
 
 
+def first_sample(planner: Planner, scenario: Scenario, options: DriveOptions) -> Rollout:
+    """The drive's first sample alone: the plan from there and all that comes with it, as the whole drive begins."""
+    batch = _Batch(planner, [scenario], options)
+    batch.records[0].samples = 1
+    return batch.run()[0]
+
+
+def planner_error(planner: Planner, scenario: Scenario, options: DriveOptions) -> Exception | None:
+    """What a planner raises when it drives a scenario, with its traceback; None where it raises nothing."""
+    batch = _Batch(planner, [scenario], options)
+    batch.run()
+    return batch.records[0].error
+
+
 @dataclass
 class _Record:
     """What is kept of one world beside its states."""
@@ -89,6 +104,7 @@ class _Record:
     samples: int  # of the whole drive; fewer when it fails
     failure: str | None = None
     plans: list[np.ndarray] = field(default_factory=list)  # (H, 4) float32, one per sample
+    error: Exception | None = None  # what the planner raised, if that is why it failed
     extras: dict[str, list[np.ndarray]] = field(default_factory=dict)  # what else plans hold, one array per sample
     rules: tuple[str, ...] = ()  # of the pressures among it
 
@@ -113,7 +129,9 @@ class _Batch:
 
     def run(self) -> list[Rollout]:
         self._start(np.arange(len(self.records)))
-        for step in range(int(self.world.samples.max())):
+        steps = int(self.world.samples.max())
+        for step in range(steps):
+            tell(f"step {step + 1} of {steps} of {len(self.records)} together")
             rows = np.array([b for b, r in enumerate(self.records) if r.failure is None and r.samples > step], int)
             if not len(rows):
                 break
@@ -123,8 +141,9 @@ class _Batch:
                 self.world.tick()
         return [self._rollout(b) for b in range(len(self.records))]
 
-    def _fail(self, b: int, reason: str) -> None:
+    def _fail(self, b: int, reason: str, error: Exception | None = None) -> None:
         step = self.world.step
+        self.records[b].error = error
         self.records[b].failure, self.records[b].samples = f"step {step}: {reason}", step + 1
 
     def _start(self, rows: np.ndarray) -> None:
@@ -135,7 +154,7 @@ class _Batch:
             start_planner(self.planner, tuple(self.world.scenarios[b] for b in rows))
         except Exception as error:
             if len(rows) == 1:
-                self._fail(int(rows[0]), _reason(error))
+                self._fail(int(rows[0]), _reason(error), error)
                 return
             for b in rows:
                 self._start(rows[rows == b])
@@ -151,7 +170,7 @@ class _Batch:
             return [self._answer(rows, self.world.observe(slice(0, len(rows)) if is_prefix else rows))]
         except Exception as error:
             if len(rows) == 1:
-                self._fail(int(rows[0]), _reason(error))
+                self._fail(int(rows[0]), _reason(error), error)
                 return []
         return [answer for b in rows for answer in self._ask(np.array([b]))]
 

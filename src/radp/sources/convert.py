@@ -20,10 +20,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from radp.runs.errors import BadInput
+from radp.runs.allowance import Allowance, half_of_memory, renew
+from radp.runs.claim import claimed
+from radp.runs.errors import BadInput, did_you_mean
 from radp.runs.folder import RunFolder
 from radp.runs.ledger import JsonLines
-from radp.runs.parallel import Allowance, half_of_memory, parallel_map, renew
+from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
 from radp.scenario.recording import NoEgo, Recording
 from radp.scenario.store import EncodedScenarios, ScenarioStore, ScenarioWriter, encode_scenarios
@@ -102,7 +104,7 @@ def as_it_is(scenario: Scenario | Recording) -> tuple[Scenario]:
 def load_source(name: str) -> Source:
     """A source by name; BadInput lists the names."""
     if name not in SOURCES:
-        raise BadInput(f"unknown source {name!r}; expected one of {', '.join(SOURCES)}")
+        raise BadInput(f"unknown source {name!r}; expected one of {', '.join(SOURCES)}{did_you_mean(name, SOURCES)}")
     module, attribute = SOURCES[name].split(":")
     return getattr(import_module(module), attribute)
 
@@ -123,12 +125,14 @@ def convert(
     workers: int = 1,
     finish: Finish = as_it_is,
     isolated: bool = True,
+    own: Allowance | None = None,
 ) -> dict[str, Any]:
     """Convert all items of a source into the store `out`; returns the card. The same command takes up a killed run.
 
     `finish` (an importable function or a partial of one) has the last word on each scenario: it may change, multiply or
     drop it. Logs are read in other processes, so that one which crashes, hangs or fills the memory costs only itself;
-    not `isolated`, which is for files of our own, and with one worker: in this one.
+    not `isolated`, which is for files of our own, and with one worker: in this one, unless such work has an allowance
+    of its `own`.
     """
     items = list(source.items(logs))[: logs.limit]
     if not items:
@@ -136,6 +140,20 @@ def convert(
     names = [item.name for item in items]
     if len(set(names)) < len(names):
         raise BadInput(f"two logs are named {Counter(names).most_common(1)[0][0]!r}; convert them one by one")
+    allowance = Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else own
+    with claimed(out):
+        return _convert(source, logs, items, out, workers, finish, allowance)
+
+
+def _convert(
+    source: Source,
+    logs: LogChoice | Demonstrations,
+    items: Sequence[Item],
+    out: Path,
+    workers: int,
+    finish: Finish,
+    allowance: Allowance | None,
+) -> dict[str, Any]:
     run = RunFolder.create(out, "data convert", logs, facts={"source": source.name})
     with ScenarioWriter(out, ROWS_PER_SHARD, ZSTD_LEVEL) as writer:
         conversion = Conversion(run, writer)
@@ -143,8 +161,7 @@ def convert(
         shelf = Shelf[Converted](lambda turn, result: conversion.write(left[turn], result))
         parallel_map(
             partial(convert_item, source, finish), left, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
-            name=_name, ledger=run.ledger, label="logs",
-            allowance=Allowance(MOST_SECONDS, half_of_memory(workers)) if isolated else None,
+            name=_name, ledger=run.ledger, label="logs", folder=out, allowance=allowance,
         )  # fmt: skip
     card = make_card(ScenarioStore.open(out), source.name, len(items), run.ledger.failures(), conversion.empty())
     run.write_json("card.json", card)
@@ -191,11 +208,16 @@ class Conversion:
     def __init__(self, run: RunFolder, writer: ScenarioWriter) -> None:
         self.run, self.writer = run, writer
         self._journal = JsonLines(run.path / "items.jsonl", "item", "tokens")
-        self._tokens: dict[str, list[str]] = {row["item"]: row["tokens"] for row in self._journal.rows()}
+        self._tokens: dict[str, list[str]] = {row["item"]: row["tokens"] for row in self._rows()}
 
     def empty(self) -> dict[str, str]:
         """item -> why it gave no scenario, although nothing is wrong with it."""
-        return {row["item"]: str(row["empty"]) for row in self._journal.rows() if row.get("empty")}
+        return {row["item"]: str(row["empty"]) for row in self._rows() if row.get("empty")}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Those that we wrote: others may have written into the file."""
+        rows = (row for row in self._journal.rows() if isinstance(row["item"], str) and isinstance(row["tokens"], list))
+        return [row for row in rows if all(isinstance(token, str) for token in row["tokens"])]
 
     def is_done(self, item: Item) -> bool:
         tokens = self._tokens.get(item.name)

@@ -7,7 +7,6 @@ users that react, which neither logs nor a planner's plans can offer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from radp.metrics.card import CARDS, read_cards
 from radp.metrics.score import GATES, ScenarioScore, evaluate_many
 from radp.planners import load_planner
 from radp.planners.takeover import Takeover
-from radp.runs.errors import BadInput
+from radp.runs.allowance import check_deadline
+from radp.runs.errors import BadInput, reading_file
 from radp.scenario import Scenario
 from radp.scenario.splits import Split, open_split
 from radp.scene.builder import FUTURE
 from radp.sim.driven_log import cut_drive, driven_log
-from radp.sim.planner import Planner
+from radp.sim.planner import Planner, TimedPlanner, timed_allowance
 from radp.sim.settings import DriveOptions
 from radp.sim.simulate import drive_batch
 from radp.sources.convert import Refused, convert
@@ -33,7 +34,6 @@ from radp.sources.settings import Demonstrations
 AT_ONCE = 16  # scenarios of one piece of work
 EARLIEST = 10  # samples that the first driver has at least
 BEFORE_COLLISION = (10, 30)  # samples before a collision at which somebody takes over
-CARDS = "cards.jsonl"
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Piece:
     positions: tuple[int, ...]
     begins: tuple[int, ...]
     choice: Demonstrations
+    plan_timeout: float | None = None
 
 
 class DrivenLogs:
@@ -51,41 +52,54 @@ class DrivenLogs:
 
     name = "driven logs"
 
+    def __init__(self, plan_timeout: float | None = None) -> None:
+        self.plan_timeout = plan_timeout
+
     def items(self, options: Demonstrations) -> list[Piece]:
         split = _split(options.scenarios)
         tokens = split.tokens()[: options.limit]
         collided = collision_samples(options.run) if options.run is not None else {}
         frames = _frames(split)[: options.limit]
         begins = [takeover_samples(token, collided.get(token), n - 1, options) for token, n in zip(tokens, frames)]
-        groups = []
+        groups, size = [], AT_ONCE if self.plan_timeout is None else 1  # a planner that hangs costs its whole piece
         for k in range(max(map(len, begins), default=0)):  # no scenario twice in one piece
             rows = [(position, begin[k]) for position, begin in enumerate(begins) if len(begin) > k]
-            groups += [rows[i : i + AT_ONCE] for i in range(0, len(rows), AT_ONCE)]
+            groups += [rows[i : i + size] for i in range(0, len(rows), size)]
         plain = replace(options, limit=None)
+        names = [f"{i:05d}" if size > 1 else f"{tokens[group[0][0]]}+{group[0][1]}" for i, group in enumerate(groups)]
         return [
-            Piece(f"{i:05d}", tuple(p for p, _ in group), tuple(b for _, b in group), plain)
-            for i, group in enumerate(groups)
+            Piece(name, tuple(p for p, _ in group), tuple(b for _, b in group), plain, self.plan_timeout)
+            for name, group in zip(names, groups)
         ]
 
     def scenarios(self, item: Piece) -> Iterator[Scenario | Refused]:
         choice, split = item.choice, _split(item.choice.scenarios)
         worlds = [split[position] for position in item.positions]
         begins = {world.token: begin for world, begin in zip(worlds, item.begins)}
-        driven = drive_batch(_driver(choice, begins), worlds, DriveOptions(agents=choice.agents, seed=choice.seed))
+        driver = _driver(choice, begins)
+        driver = driver if item.plan_timeout is None else TimedPlanner(driver, item.plan_timeout)
+        driven = drive_batch(driver, worlds, DriveOptions(agents=choice.agents, seed=choice.seed))
         parts = [cut_drive(rollout, begin) for rollout, begin in zip(driven, item.begins)]
         for rollout, begin, score in zip(driven, item.begins, evaluate_many(parts, threads=1)):
             token = f"{rollout.scenario.token}+{begin}" if choice.after else rollout.scenario.token
-            reason = _fault(score, choice.min_score)
+            reason = _fault(score, choice)
             yield Refused(token, reason) if reason else replace(driven_log(rollout, begin), token=token)
 
 
-def demonstrate(choice: Demonstrations, out: Path | str, workers: int = 1) -> dict[str, Any]:
-    """Drive and keep what went well as the store `out`; returns its card. The same call takes up a killed run."""
+def demonstrate(
+    choice: Demonstrations, out: Path | str, workers: int = 1, plan_timeout: float | None = None
+) -> dict[str, Any]:
+    """Drive and keep what went well as the store `out`; returns its card. The same call takes up a killed run.
+
+    A planner that gives no answer within `plan_timeout` seconds fails that drive; scenarios are then driven one by one.
+    """
+    check_deadline(plan_timeout)
     if choice.run is not None and not choice.after:
         raise BadInput("a run says where the first driver collided: name that driver as well")
     for name in filter(None, (choice.planner, choice.after)):
         load_planner(name)  # before any process is started: a planner that is not there has nothing to do with a log
-    return convert(DrivenLogs(), choice, Path(out), workers, isolated=False)
+    source, own = DrivenLogs(plan_timeout), timed_allowance(plan_timeout)
+    return convert(source, choice, Path(out), workers, isolated=False, own=own)
 
 
 def takeover_samples(token: str, collision: int | None, samples: int, choice: Demonstrations) -> list[int]:
@@ -109,26 +123,25 @@ def takeover_samples(token: str, collision: int | None, samples: int, choice: De
 
 def collision_samples(run: Path) -> dict[str, int]:
     """token -> sample of the first collision at fault, from the score cards of a finished run."""
-    file = run / CARDS
-    if not file.is_file():
-        raise BadInput(f"{run} is no finished run: {CARDS} is missing")
     found: dict[str, int] = {}
-    for line in file.read_text().splitlines():
-        card = json.loads(line)
-        times = [collision["time"] for collision in card["collisions"] if collision["at_fault"]]
-        if times:
-            found[card["token"]] = round(min(times) * 10)
+    cards = read_cards(run)
+    with reading_file(run / CARDS, "list of score cards"):
+        for card in cards:
+            times = [float(collision["time"]) for collision in card["collisions"] if collision["at_fault"]]
+            if times:
+                found[card["token"]] = round(min(times) * 10)
     return found
 
 
-def _fault(score: ScenarioScore, least: float) -> str:
-    """Why a drive is no demonstration; empty if it is one."""
+def _fault(score: ScenarioScore, choice: Demonstrations) -> str:
+    """Why a drive is not kept; empty if it is."""
     if score.failure is not None:
         return score.failure
     failed = [gate for gate in GATES if score.metrics[gate].valid and score.metrics[gate].value < 1.0]
-    if failed:
+    if failed and choice.gates:
         return f"fails {', '.join(failed)}"
-    return "" if score.score >= least else f"scores {score.score:.2f}, wanted {least:.2f}"
+    wanted = choice.min_score
+    return "" if score.score >= wanted else f"scores {score.score:.2f}, wanted {wanted:.2f}"
 
 
 def _driver(choice: Demonstrations, begins: Mapping[str, int]) -> Planner:

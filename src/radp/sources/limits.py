@@ -2,20 +2,16 @@
 
 Each limit lies far above what the logs of the known data sets hold, and low enough that a hostile file is refused in
 seconds and within the memory of a small machine. Behind "largest" stands what was measured in the logs that the tests
-read: Waymo Open Motion, nuScenes, Argoverse 2, CommonRoad.
+read: Waymo Open Motion, nuScenes, Argoverse 2, CommonRoad. Limits of JSON and .npz: `radp.storage.unpacking`.
 """
 
 from __future__ import annotations
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+MIB, GIB = 1 << 20, 1 << 30
 
 # files
 MOST_BYTES = 512 * MIB  # of one log after decompression; largest: 2.7 MB
 MOST_XZ_MEMORY = 256 * MIB  # for the dictionary that an xz file asks for; `xz -9` needs 65 MB
-MOST_STREAMS = 4096  # compressed streams in one file; one is usual, bgzip writes one for every 64 kB
-MOST_JSON_BYTES = 128 * MIB  # values of Python take up to 20 times as much as their text; largest: 2.7 MB
-MOST_JSON_CONTAINERS = 4_000_000  # lists and objects, 60 bytes and more each; largest: 43,000
-MOST_JSON_VALUES = 20_000_000  # largest: 142,000
 MOST_XML_BYTES = 64 * MIB  # largest: 2.4 MB
 MOST_XML_ELEMENTS = 2_000_000  # 100 bytes and more each; largest: 60,000
 MOST_XML_DEPTH = 32  # largest: 7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -12,19 +11,11 @@ from typing import Any, NoReturn
 
 from radp.runs.errors import BadInput, MissingExtra
 from radp.sources.convert import FileItem, SourceError
-from radp.sources.limits import (
-    MIB,
-    MOST_BYTES,
-    MOST_JSON_BYTES,
-    MOST_JSON_CONTAINERS,
-    MOST_JSON_VALUES,
-    MOST_STREAMS,
-    MOST_XZ_MEMORY,
-)
+from radp.sources.limits import MIB, MOST_BYTES, MOST_XZ_MEMORY
 from radp.sources.settings import LogChoice
+from radp.storage.unpacking import MOST_JSON_BYTES, gunzip, parse_json, unpack
 
-GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-PIECE = MIB  # bytes that are decompressed at a time
+XZ = b"\xfd7zXZ\x00"
 
 
 def find_logs(
@@ -51,9 +42,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
         if path.stat().st_size > most:
             raise ValueError(f"it is larger than {most // MIB} MB")
         raw = path.read_bytes()
-        if raw[: len(GZIP)] == GZIP:
-            return unpack(raw, lambda: zlib.decompressobj(wbits=31), most)
-        return unpack(raw, new_xz, most) if raw[: len(XZ)] == XZ else raw
+        return unpack(raw, new_xz, most) if raw[: len(XZ)] == XZ else gunzip(raw, most)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise SourceError(f"{path.name}: the file cannot be read ({error})") from None
 
@@ -63,25 +52,6 @@ def new_xz() -> lzma.LZMADecompressor:
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_XZ_MEMORY)
 
 
-def unpack(raw: bytes, new: Callable[[], Any], most: int = MOST_BYTES) -> bytes:
-    """All streams of compressed bytes, one behind the other; ValueError before more than `most` bytes come out."""
-    rest, parts, total = memoryview(raw), [], 0
-    for _ in range(MOST_STREAMS):
-        engine = new()
-        while not engine.eof:
-            taken, rest = rest[:PIECE], rest[PIECE:]
-            if not len(taken):
-                raise EOFError("it is cut short")
-            parts.append(engine.decompress(taken, most - total + 1))
-            total += len(parts[-1])
-            if total > most:
-                raise ValueError(f"it holds more than {most // MIB} MB")
-        rest = memoryview(raw)[len(raw) - len(rest) - len(engine.unused_data) :]
-        if not bytes(rest[:4]).strip(b"\0"):  # padding
-            return b"".join(parts)
-    raise ValueError(f"it has more than {MOST_STREAMS} compressed streams")
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """One JSON object. NaN and infinities, which are not JSON, are refused."""
 
@@ -89,11 +59,9 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"it holds {word}, which is no JSON number")
 
     raw = read_bytes(path, MOST_JSON_BYTES)
-    if raw.count(b"[") + raw.count(b"{") > MOST_JSON_CONTAINERS or raw.count(b",") > MOST_JSON_VALUES:
-        raise SourceError(f"{path.name}: it holds more values than a log has")
     try:
-        data = json.loads(raw, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(raw, refuse)
+    except ValueError as error:
         raise SourceError(f"{path.name}: not readable as JSON ({error})") from None
     if not isinstance(data, dict):
         raise SourceError(f"{path.name}: expected one JSON object, found {type(data).__name__}")

@@ -23,7 +23,8 @@ class LogChoice(Limited):
     data: Path | None = None
     """A log, or a folder that is searched for logs."""
     ego: str = "sdc"
-    """Who drives: sdc (the recording car), all (every vehicle with a full track), or the id of a track."""
+    """Who drives: sdc (the recording car), all (every vehicle with a full track), the id of a track, or problem
+    (CommonRoad: the start and goal of each planning problem, without an expert)."""
     db: Path | None = None
     """nuPlan: folder of the .db files."""
     maps: Path | None = None
@@ -52,7 +53,11 @@ class Demonstrations(Limited):
     takeovers: int = 1
     """Takeovers of each scenario, at different moments."""
     min_score: float = 0.8
-    """Least score of the demonstrated part; a failed gate is never kept."""
+    """Least score of the demonstrated part."""
+    gates: bool = True
+    """Whether a drive that fails a gate (a collision at fault, off the road, ...) is refused. With --no-gates and
+    --min-score 0 every finished drive is kept: the states that a planner really meets.
+    """
     agents: Agents = "reactive"
     """How the others move."""
     seed: int = 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from radp.runs.claim import claimed
 from radp.runs.errors import BadInput
 from radp.runs.files import remove_temporaries
 from radp.runs.parallel import parallel_map
@@ -43,15 +44,19 @@ class ShardFiles:
 
     def fill(self, count: int, make: Callable[[int], tuple[Arrays, Any]], workers: int, label: str = "shards") -> None:
         """Make those that are missing: `make` gives arrays and note of a number; importable, or a partial of such."""
-        remove_temporaries(self.path)
-        outcome = parallel_map(partial(_make, self, make), self.missing(count), workers=workers, label=label)
+        with claimed(self.path):
+            remove_temporaries(self.path)
+            work, missing = partial(_make, self, make), self.missing(count)
+            outcome = parallel_map(work, missing, workers=workers, label=label, folder=self.path)
+            remove_temporaries(self.path)  # of workers that were killed on the way
         if outcome.failures:
             failure = outcome.failures[0]
             raise BadInput(f"{self.path}: shard {failure.piece} was not written: {failure.reason}")
 
 
 def _make(shards: ShardFiles, make: Callable[[int], tuple[Arrays, Any]], number: int) -> None:
-    write_arrays(shards.file(number), *make(number))
+    if not shards.file(number).exists():  # another worker may have made it, and died
+        write_arrays(shards.file(number), *make(number))
 
 
 def check_alike(path: Path, parts: Sequence[Arrays], names: Sequence[str], counts: Sequence[int] | None = None) -> None:

@@ -23,6 +23,7 @@ from radp.scene.scene import (
     XY,
     EgoColumn,
     FutureColumn,
+    RoadView,
     RuleView,
     Scene,
     present,
@@ -154,6 +155,26 @@ def _rule_view(view: RuleView, frame: Tensor) -> RuleView:
         objects=_boxes(view.objects, OBJECT_VELOCITY, frame[:, None]),
         route_lanes=_lanes(view.route_lanes, frame[:, None, None]),
         object_futures=_futures(view.object_futures, frame),
+        road=None if view.road is None else _road_view(view.road, frame),
+    )
+
+
+def _road_view(view: RoadView, frame: Tensor) -> RoadView:
+    """The border stays known as far as it was, less the way that the ego was moved."""
+    one, border, reach = frame[:, None], view.border, view.border_reach
+    if border is not None and reach is not None:
+        ends = points_to_frame(border.unflatten(-1, (2, 2)), one[:, None])
+        border, reach = _keep_padding(ends.flatten(-2), border), reach - frame[:, XY].norm(dim=-1, keepdim=True)
+    past, crossing, lanes = view.object_past, view.object_crossing, view.lanes
+    entry = torch.cat((points_to_frame(crossing[..., XY], one), crossing[..., 2:]), -1)
+    centre = torch.cat((points_to_frame(lanes[..., XY], one[:, None]), lanes[..., 2:]), -1)
+    return replace(
+        view,
+        object_past=_keep_padding(points_to_frame(past, one), past),
+        object_crossing=_keep_padding(entry, crossing),
+        lanes=_keep_padding(centre, lanes),
+        border=border,
+        border_reach=reach,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from radp.runs.errors import BadInput
-from radp.scene.builder import SceneConfig
+from radp.scene.builder import FUTURE, SceneConfig
 from radp.scene.log_samples import LOGS, LogSamples
 from radp.scene.npz import NpzFolder
 from radp.scene.samples import SAMPLES, Samples, SampleStore
@@ -17,15 +17,21 @@ from radp.storage.shards import check_rows
 from radp.training.loop import shuffled_rows
 
 
-def open_samples(path: Path | str, scenes: SceneConfig) -> Samples:
-    """Log samples (built as `scenes` says), a sample store, or a folder of the published .npz files."""
+def open_samples(path: Path | str, scenes: SceneConfig, whole: bool = True) -> Samples:
+    """Log samples (built as `scenes` says), a sample store, or a folder of the published .npz files.
+
+    `whole`: refuse samples whose ego has not all of its 8 s of future, because imitation would learn the padding.
+    """
     path = Path(path)
     if not path.is_dir():
         raise BadInput(f"{path} is no folder of samples")
     if not SAMPLES.is_in(path):
         return NpzFolder(path)
     if LOGS.describes(path):
-        return LogSamples.open(path, scenes)
+        samples = LogSamples.open(path, scenes)
+        if whole and samples.future < FUTURE:
+            raise BadInput(f"{path} holds samples with {samples.future} frames of future, imitation needs {FUTURE}")
+        return samples
     if SAMPLES.describes(path):
         return SampleStore.open(path)
     raise BadInput(f"{path / SAMPLES.file} does not describe samples made by radp data samples")

@@ -1,6 +1,7 @@
-"""Samples worth a second look: where the planner's own plan would touch somebody soon and the logged way does not.
+"""Samples worth a second look: where the planner's own plan would touch somebody soon, or leave the road.
 
-Such moments are a few in a hundred, and the collision rule has little to say about the rest.
+Such moments are a few in a hundred, and the rules have little to say about the rest. In logs, the logged way must not
+touch anybody; on states of the planner's own drives, what was executed may be the very collision to learn from.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from torch import Tensor
 from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
-from radp.rules.collision import Collision
+from radp.rules.contact import avoidable, first_contact, first_off_road
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 from radp.runs.progress import Progress
 from radp.scene.samples import Samples
-from radp.sim.plan import STEP_SECONDS
+from radp.scene.scene import Scene
 from radp.training.settings import FocusSearch
 
 FORMAT = "radp-focus"
@@ -37,6 +38,9 @@ class Focus:
     planner: str
     within: float  # s
     seed: int
+    margin: float = 0.0  # m
+    corners: bool = False
+    own: bool = False
 
     def save(self, path: Path | str) -> None:
         write_json_atomically(Path(path), {"format": FORMAT, **asdict(self)})
@@ -46,6 +50,10 @@ class Focus:
         if len(samples) != self.of:
             raise BadInput(f"the list was made from {self.of} samples, this folder has {len(samples)}")
         return self.rows
+
+    def others(self) -> list[int]:
+        """Rows that were looked at and not kept, in order."""
+        return sorted(set(looked_at(self.of, self.looked_at, self.seed).tolist()) - set(self.rows))
 
     @classmethod
     def load(cls, path: Path | str) -> Focus:
@@ -59,29 +67,37 @@ class Focus:
             return found
 
 
-def first_contact(plan: Tensor, context: RuleContext) -> Tensor:
-    """(B, H, 4) -> (B,) seconds to the first overlap with another road user, inf where there is none."""
-    touches = Collision().violation(plan, context) > 0
-    seconds = STEP_SECONDS * (1 + torch.arange(touches.shape[1]))
-    return torch.where(touches, seconds, torch.inf).amin(-1)
+def looked_at(count: int, wanted: int, seed: int) -> np.ndarray:
+    """Rows (n,) of `count` samples that a search for `wanted` of them looks at, in order."""
+    return np.sort(np.random.default_rng([seed, 13]).permutation(count)[:wanted])
+
+
+def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
+    """Plans (B, H, 4) of a scene with futures -> (B,) bool."""
+    if scene.ego_agent_future is None:
+        raise BadInput("these samples have no futures to compare with")
+    context = RuleContext.from_scene(scene, logged=True)
+    if wanted.own:
+        context = avoidable(context)
+    risky = first_contact(plan, context, wanted.margin) <= wanted.within
+    if wanted.corners:
+        risky |= first_off_road(plan, context) <= wanted.within
+    if not wanted.own:
+        risky &= first_contact(pose_frame(scene.ego_agent_future), context).isinf()
+    return risky
 
 
 @torch.no_grad()
 def find_focus(planner: DiffusionPlanner, samples: Samples, wanted: FocusSearch, batch: int = 64) -> Focus:
-    """Plan some of the samples, and keep those with contact in the plan but not in the log."""
-    rows = np.sort(np.random.default_rng([wanted.seed, 13]).permutation(len(samples))[: wanted.samples])
+    """Plan some of the samples, and keep those that are worth a second look."""
+    rows = looked_at(len(samples), wanted.samples, wanted.seed)
     generator = torch.Generator().manual_seed(wanted.seed)
     kept: list[int] = []
     with Progress("samples planned", len(rows)) as progress:
         for chosen in np.split(rows, range(batch, len(rows), batch)):
             scene = samples.read(chosen)
-            if scene.ego_agent_future is None:
-                raise BadInput("these samples have no futures to compare with")
-            context = RuleContext.from_scene(scene, logged=True)
-            future = scene.ego_agent_future
-            logged = pose_frame(future)
-            planned = first_contact(planner.plan(scene, generator).trajectory, context)
-            risky = (planned <= wanted.within) & first_contact(logged, context).isinf()
+            risky = worth_a_look(planner.plan(scene, generator).trajectory, scene, wanted)
             kept += chosen[risky.numpy()].tolist()
             progress.advance(len(chosen))
-    return Focus(kept, len(rows), len(samples), planner.name, wanted.within, wanted.seed)
+    how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "own")}
+    return Focus(kept, len(rows), len(samples), planner.name, **how)

@@ -87,6 +87,62 @@ def paper_loop() -> LoopConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WeightingConfig:
+    """How the rules are weighed against each other: ours, all off by default."""
+
+    conditioned: bool = False
+    """Weights of rules become an input: each sample draws its own around the default, and its rule loss uses them. The
+    whole model is written to OUT/model."""
+    spread: float = 4.0
+    """Weights are drawn between 1 / spread and spread times the default, evenly in their logarithm."""
+    dual_step: float = 0.0
+    """Step of dual ascent: w <- w exp(step * (cost - budget)) after each batch; 0 keeps the weights fixed."""
+    budgets: tuple[str, ...] = ()
+    """Mean cost that dual ascent allows a rule, such as collision=0.05; rules without one keep their weight."""
+    tiers: bool = False
+    """A rule of a lower tier of the rulebook never pulls against one of a higher tier."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AvoidConfig:
+    """What makes alignment specific: ours, all off by default. docs/training.md has the recipe."""
+
+    hold: Literal["logs", "base"] = "logs"
+    """What holds the planner where no rule speaks: the diffusion loss on logged futures, as in the paper, or the base
+    planner's own answer at the same noise. With base and no rules nothing is learnt.
+    """
+    way: Literal["x0", "chain", "ranked"] = "x0"
+    """Where rules act: on the clean plan at random noise, as in the paper; on the end of the own denoising chain, with
+    gradients through its last calls; or in choosing the best of several own plans, which is then learnt. The last two
+    need --hold base.
+    """
+    trained: Literal["adapters", "decoder"] = "adapters"
+    """What learns: LoRA adapters, as in the paper, or the whole decoder."""
+    rule_set: str = "paper"
+    """Rules of the loss: paper, avoid (made for own states), v2, v2-2s, v2-discount, road (eight more)."""
+    without: tuple[str, ...] = ()
+    """Rules left out of the loss, by name."""
+    gate: bool = False
+    """Count collision only where the plan comes within 0.3 m of somebody within 4 s, lane only where a corner is
+    0.3 m off the road within 4 s, and the others where one of these is so. Followers in the ego's lane never count.
+    """
+    contexts: Literal["executed", "constant", "both"] = "executed"
+    """How the others move in the eyes of the rules: as in the samples, straight on, or the mean of both judgements."""
+    root: bool = False
+    """Take sqrt(1 + J / scale) - 1 of each rule, with scales from 0.01 to 10: its pull does not fade."""
+    free: float = 0.1
+    """Weight of the base's answer, beside 1 elsewhere, where that answer itself is one that the gate would open for."""
+    calls: int = 1
+    """Last calls of the chain that carry gradients."""
+    plans: int = 8
+    """Own plans of a focus state that are ranked."""
+    draws: int = 2
+    """Noise draws of a state in a step, with --hold base; the chain takes one."""
+    kept_states: int = 10_000
+    """States whose encoding stays in memory, with --hold base."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AlignConfig:
     """How adapters learn the diffusion loss and the driving rules together.
 
@@ -95,6 +151,8 @@ class AlignConfig:
 
     loop: LoopConfig = field(default_factory=paper_loop)
     lora: LoraSettings = field(default_factory=LoraSettings)
+    weighting: WeightingConfig = field(default_factory=WeightingConfig)
+    avoid: AvoidConfig = field(default_factory=AvoidConfig)
     strength: float = 0.004
     """Weight of the rules beside the diffusion loss (lambda in the paper)."""
     ego_weight: float = 2.0
@@ -147,11 +205,19 @@ class HeadTraining:
 
 @dataclass(frozen=True, kw_only=True)
 class FocusSearch:
-    """Which samples are looked at for contact."""
+    """Which samples are looked at, and what makes one worth a second look."""
 
     samples: int = 20_000
     """How many to look at, drawn without repetition."""
     within: float = 5.0
     """Seconds of the plan in which contact counts."""
+    margin: float = 0.0
+    """Metres: a plan that comes nearer to somebody counts as contact."""
+    corners: bool = False
+    """Whether a plan that takes a corner of the body off the road counts as well."""
+    own: bool = False
+    """The samples are states of the planner's own drives: what was executed may have collided, too, and those who
+    follow in the ego's lane or are touched already do not count.
+    """
     seed: int = 0
     """Decides samples and noise."""

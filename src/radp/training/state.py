@@ -8,6 +8,7 @@ import re
 import torch
 from torch import nn
 
+from radp.model.checkpoint import check_archive, check_state
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.folder import RunFolder
 from radp.training.ema import Ema
@@ -54,10 +55,12 @@ def load_state(
         return 0
     path = folder.path / "state" / f"step_{steps[-1]:08d}.pt"
     with reading_file(path, "checkpoint of this training"):
+        check_archive(path)
         state = torch.load(path, weights_only=True, map_location="cpu")
         own = _trained(model)
         if own.keys() != state["model"].keys():
             raise BadInput(f"{path}: holds other weights than this model trains")
+        check_state(state["model"], own, str(path))
         with torch.no_grad():
             for name, value in own.items():
                 value.copy_(state["model"][name])

@@ -1,4 +1,4 @@
-"""What is packaged: splits of scenarios (splits/NAME, a store) and models (models/NAME, with config.json)."""
+"""What is packaged: splits of scenarios (splits/NAME, a store), models (models/NAME, with config.json), demo pages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 SPLITS = Path(__file__).parent / "splits"
 MODELS = Path(__file__).parent / "models"
+DEMO = Path(__file__).parent / "demo"
 
 
 def list_splits() -> list[str]:

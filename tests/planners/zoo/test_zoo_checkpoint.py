@@ -1,5 +1,6 @@
 """Published checkpoints: recognised by their keys, read without running anything, refused with one clear error."""
 
+import json
 import pickle
 
 import pytest
@@ -9,6 +10,7 @@ import radp
 from radp.model.checkpoint import CheckpointError
 from radp.planners.zoo.checkpoint import load_folder, load_published, load_zoo_planner, save_folder
 from radp.planners.zoo.kinds import KINDS
+from radp.planners.zoo.pdm_open import PDMConfig, PDMOpen
 from tests.planners.zoo.golden import PLANNERS, read_golden
 from tests.shared_data import shared_params
 
@@ -92,3 +94,22 @@ def test_our_folders_give_the_same_weights_back(kind, tmp_path):
     again = load_folder(tmp_path)
     assert again.config == model.config
     assert all(torch.equal(value, again.state_dict()[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"hidden": 10**9}, "hidden is 1000000000, expected at most"),
+        ({"hidden": -8}, "hidden is -8"),
+        ({"hidden": "wide"}, "hidden is 'wide', expected int"),
+        ({"hidden": 4000}, "is not of the sizes named here"),
+        ({"wings": 2}, "wings"),
+    ],
+)
+def test_sizes_that_are_not_those_of_the_weights_are_refused(tmp_path, change, words):
+    folder = save_folder("pdm-open", PDMOpen(PDMConfig(hidden=8)), tmp_path / "m")
+    config = json.loads((folder / "config.json").read_text())
+    config["model"] |= change
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match=words):
+        load_folder(folder)

@@ -70,3 +70,39 @@ def test_another_table_is_refused(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(BadInput, match="not a readable table"):
         read_results(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("scenario,planner_name,score,scenario_type\na,p,inf,x", "score is inf, expected 0 to 1"),
+        ("scenario,planner_name,score,scenario_type\na,p,-0.5,x", "score is -0.5, expected 0 to 1"),
+        ("scenario,planner_name,score,scenario_type\na,p,much,x", "could not convert"),
+        ("scenario,planner_name,score\na,p,1.0", "'scenario_type' is missing"),
+    ],
+)
+def test_tables_with_values_that_are_no_scores_are_refused(tmp_path, lines, words):
+    (tmp_path / "t.csv").write_text(f"{lines}\n")
+    with pytest.raises(BadInput, match=words):
+        read_results(tmp_path / "t.csv")
+
+
+def test_a_table_that_stands_for_gigabytes_is_refused(tmp_path, monkeypatch):
+    """A page that names one long text many times."""
+    import pyarrow
+    import pyarrow.parquet
+
+    count, text = 3000, pyarrow.array(["x" * 1000])
+    names = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * count), text)
+    table = pyarrow.table({"scenario": names, "planner_name": names, "score": [1.0] * count})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_size < 20_000
+    monkeypatch.setattr("radp.sources.nuplan.results.MOST_BYTES", 1 << 20)
+    with pytest.raises(BadInput, match="it holds more than 1 MB"):
+        read_results(tmp_path / "t.parquet")
+
+
+def test_names_of_a_table_do_not_steer_the_terminal(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("scenario,planner_name,score,scenario_type\na,\x1b[31mp,0.5,x\n")
+    assert main(["score", str(tmp_path / "t.csv")]) == 0
+    assert "\x1b" not in capsys.readouterr().out

@@ -102,10 +102,12 @@ class PDMClosedPlanner:
 
 
 def careful_pdm() -> PDMClosedPlanner:
-    """PDM-Closed that keeps a metre more to leaders and half a metre to people: a teacher for learners that miss by as
-    much."""
-    driver, room = DRIVER._replace(min_gap=DRIVER.min_gap + 1.0), ROOM._replace(people=0.5)
-    return PDMClosedPlanner(driver=driver, room=room, name="pdm_careful")
+    """PDM-Closed that keeps 1.5 m more to leaders, half a metre more before everybody and a metre to people, follows at
+    1.8 s and drives at 90 % of the limit: a teacher for learners that miss by as much."""
+    driver = DRIVER._replace(min_gap=DRIVER.min_gap + 1.5, headway=1.8)
+    room = ROOM._replace(ahead=ROOM.ahead + 0.5, people=1.0)
+    fractions = tuple(0.9 * fraction for fraction in FRACTIONS)
+    return PDMClosedPlanner(driver=driver, room=room, fractions=fractions, name="pdm_careful")
 
 
 def way_of(line: RouteLine, verge: Verge, observation: Observation, world: int) -> Way:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,19 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from radp.model.checkpoint import ARGS, CONFIG, WEIGHTS, CheckpointError, check_state
+from radp.model.checkpoint import ARGS, CONFIG, WEIGHTS, CheckpointError, check_archive, check_state
 from radp.model.weights import read_weights
 from radp.planners.zoo.kinds import KINDS
 from radp.planners.zoo.planner import ZooPlanner, make_planner
 from radp.runs.errors import one_line, reading_file
 from radp.runs.json_text import json_text
-from radp.runs.settings import as_json
+from radp.runs.settings import as_json, checked
 from radp.version import __version__
 
 SUFFIXES = (".ckpt", ".pth", ".pt")
 PREFIX = "model."
+MOST_SIZE = 10_000  # of a width, a depth or a table in settings; the published ones have 5000
+MOST_IN_TABLES = 10_000_000  # numbers of a network that follow from its settings and are not stored
 LEAST_ALIKE = 0.3  # share of common keys below which a checkpoint is none of ours
 
 
@@ -73,6 +76,7 @@ def load_published(path: Path) -> tuple[str, nn.Module]:
 def read_tensors(path: Path) -> Mapping[str, Any]:
     """What lies in a checkpoint, read by torch's loader for weights alone; other objects become empty stand-ins, and
     nothing of theirs runs."""
+    check_archive(path)
     try:
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
         with torch.serialization.safe_globals([(StandIn, name) for name in unknown]):
@@ -121,15 +125,31 @@ def folder_kind(folder: Path) -> str | None:
 
 def load_folder(folder: Path) -> nn.Module:
     """The network in a folder that `save_folder` wrote."""
-    config = json.loads((folder / CONFIG).read_bytes())
-    kind = KINDS[config["kind"]]
-    with reading_file(folder / CONFIG, "description of a model", CheckpointError):
-        model = kind.network(kind.config(**config["model"]))
     state = read_weights(folder / WEIGHTS)
+    with reading_file(folder / CONFIG, "description of a model", CheckpointError):
+        config = json.loads((folder / CONFIG).read_bytes())
+        kind = KINDS[config["kind"]]
+        settings = _bounded(checked(kind.config, config["model"]))
+        with torch.device("meta"):  # takes no memory: the weights say how much may be made
+            shapes = {name: value.shape for name, value in kind.network(settings).state_dict().items()}
+        wrong = next((name for name, value in state.items() if shapes.get(name) != value.shape), None)
+        room = 2 * sum(value.numel() for value in state.values()) + MOST_IN_TABLES
+        if wrong is not None or sum(shape.numel() for shape in shapes.values()) > room:
+            raise ValueError(f"{WEIGHTS} is not of the sizes named here ({wrong or 'too few weights'})")
+        model = kind.network(settings)
     wanted = own_weights(model)
     check_state(state, wanted, str(folder / WEIGHTS))
     model.load_state_dict({name: state[name].to(value.dtype) for name, value in wanted.items()}, strict=False)
     return model.eval()
+
+
+def _bounded(settings: Any) -> Any:
+    """The settings of a network, if somebody could have trained one of that size."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if isinstance(value, int | float) and not 0 <= value <= MOST_SIZE:
+            raise ValueError(f"{field.name} is {value}, expected at most {MOST_SIZE}")
+    return settings
 
 
 def save_folder(

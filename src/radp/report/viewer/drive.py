@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
+from radp.attribution.afterwards import Judged, tracks_of_drive
 from radp.evaluation.endpoints import PAPER
 from radp.evaluation.risk import all_severities
-from radp.geometry.frames import points_from_frame, pose_frame
+from radp.incidents.explain import incidents_of
+from radp.incidents.incident import Incident
 from radp.metrics.card import score_card
 from radp.metrics.drive import box_centers
 from radp.metrics.score import ScenarioScore, evaluate
-from radp.report.viewer.explain import Explanation, tracks_of_drive
+from radp.report.viewer.explain import Explanation
+from radp.report.viewer.frames import to_world
+from radp.report.viewer.overlay import overlay_data
 from radp.report.viewer.pack import MISSING, Grid, angles, pack, whole_numbers
 from radp.report.viewer.words import card_rows, harmless_rows
 from radp.scenario import Box, Ego
@@ -34,11 +37,21 @@ class DriveReport:
     card: dict[str, Any]
     explanation: Explanation | None
     events: np.ndarray  # (S,) uint8: bit i = the severity of endpoint i is above its threshold
+    incidents: tuple[Incident, ...] = ()
+    judged: Judged | None = None  # what the rules saw, for the overlays
 
     @classmethod
-    def of(cls, rollout: Rollout, explanation: Explanation | None) -> DriveReport:
+    def of(
+        cls,
+        rollout: Rollout,
+        explanation: Explanation | None,
+        judged: Judged | None = None,
+        verify: float | None = None,
+    ) -> DriveReport:
+        """`verify`: incidents of at least this cost are also asked what would have avoided them; None: none is."""
         score = evaluate(rollout)
-        return cls(rollout, score, score_card(score), explanation, risk_events(rollout, score))
+        incidents = tuple(incidents_of(rollout, score, judged, verify))
+        return cls(rollout, score, score_card(score), explanation, risk_events(rollout, score), incidents, judged)
 
 
 def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
@@ -50,22 +63,41 @@ def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
 
 
 def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
-    """JSON-ready. S samples, pressures in the order of `rules`.
+    """JSON-ready: what is drawn of a drive, what it is worth, and what went wrong."""
+    card, tracks = report.card, near_tracks(report.rollout, reach)
+    data = drawn_data(report.rollout, report.explanation, report.events, grid, reach, rules)
+    data |= {
+        "score": card["score"],
+        "card": card_rows(card),
+        "harmless": harmless_rows(card),
+        "over": pack(_overspeed(report)),
+        "incidents": [_incident(report, incident, tracks, grid) for incident in report.incidents],
+    }
+    if report.judged is not None:
+        data["overlay"] = overlay_data(report.rollout, report.judged, list(rules), grid)
+    return data
+
+
+def drawn_data(
+    rollout: Rollout,
+    why: Explanation | None,
+    events: np.ndarray,
+    grid: Grid,
+    reach: float,
+    rules: Sequence[str],
+) -> dict[str, Any]:
+    """JSON-ready. S samples, risk events (S,), pressures in the order of `rules`.
 
     Tracks that never come within `reach` metres of the ego are left out.
     """
-    rollout, card = report.rollout, report.card
     ego = rollout.ego
     tracks = near_tracks(rollout, reach)
     seconds = (rollout.time_us - rollout.time_us[0]) * 1e-6
     motion = np.stack((ego[:, Ego.VX], ego[:, Ego.AX]), -1)
-    data = {
+    data: dict[str, Any] = {
         "planner": rollout.planner,
         "agents": rollout.agent_mode,
         "failure": rollout.failure,
-        "score": card["score"],
-        "card": card_rows(card),
-        "harmless": harmless_rows(card),
         "samples": len(ego),
         "time": pack(seconds.astype(np.float32)),
         "ego": {
@@ -75,17 +107,47 @@ def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[st
             "motion": pack(whole_numbers(motion, SPEED_STEP)),
         },
         "tracks": _tracks(rollout, tracks, grid),
-        "events": pack(report.events),
+        "events": pack(events),
     }
     if rollout.plans is not None:
         data["plans"] = _plans(rollout, rollout.plans, grid)
     if rollout.predictions is not None:
         data["forecasts"] = _forecasts(rollout, rollout.predictions, tracks, grid)
-    if report.explanation is not None:
-        why = report.explanation
+    if why is not None:
         shares = np.round(255 * why.share[:, tracks]).clip(0, 255).astype(np.uint8)
         data["why"] = {"pressure": pack(why.columns(rules)), "share": pack(shares)}
+        if (jumps := why.jumps(rules)) is not None:
+            data["why"]["jump"] = pack(jumps)
     return data
+
+
+def _overspeed(report: DriveReport) -> np.ndarray:
+    """(S,) uint8, tenths of m/s above the limit."""
+    details = report.score.details
+    over = np.zeros(len(report.rollout.ego)) if details is None else details.speed_limit.over
+    return np.clip(np.round(over / 0.1), 0, 255).astype(np.uint8)
+
+
+def _incident(report: DriveReport, incident: Incident, tracks: np.ndarray, grid: Grid) -> dict[str, Any]:
+    """What the page says and marks; track: place among the page's tracks, None: nobody, or too far to be shown."""
+    ids = [report.rollout.agents.ids[i] for i in tracks]
+    place = ids.index(incident.track) if incident.track in ids else None
+    lost = incident.no_return
+    seconds = (report.rollout.time_us - report.rollout.time_us[0]) * 1e-6
+    return {
+        "metric": incident.metric,
+        "rule": incident.rule,
+        "title": incident.title,
+        "cost": incident.cost,
+        "frame": incident.frame,
+        "end": incident.end,
+        "time": incident.time,
+        "name": incident.track,
+        "track": place,
+        "impact": None if incident.impact is None else grid.positions(np.array(incident.impact)).tolist(),
+        "lost": None if lost is None else int(np.searchsorted(seconds, lost - 1e-6)),
+        "sentences": list(incident.sentences),
+    }
 
 
 def near_tracks(rollout: Rollout, reach: float) -> np.ndarray:
@@ -116,13 +178,6 @@ def _tracks(rollout: Rollout, chosen: np.ndarray, grid: Grid) -> dict[str, Any]:
         "heading": pack(np.concatenate(headings) if headings else empty),
         "speed": pack(np.concatenate(speeds) if speeds else empty),
     }
-
-
-def to_world(ego: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """points (K, ..., 2) in the ego frames of the first K states -> world, same shape."""
-    poses = torch.from_numpy(ego[: len(points), : Ego.VX]).reshape(len(points), *(1,) * (points.ndim - 2), 3)
-    frames = pose_frame(poses)
-    return points_from_frame(torch.from_numpy(points).double(), frames).numpy()
 
 
 def _plans(rollout: Rollout, plans: np.ndarray, grid: Grid) -> dict[str, Any]:

@@ -9,13 +9,12 @@ import numpy as np
 import torch
 
 from radp.attribution import attribute
+from radp.attribution.afterwards import Judged, scenes_of_drive, tracks_of_drive
 from radp.attribution.calibration import Calibration
-from radp.road.route import correct_route
-from radp.rules import default_rules, registered_rules
-from radp.scenario import Ego
-from radp.scene.builder import RULES_ALONE, Moment, ego_state, empty_arrays, fill, to_scene
-from radp.scene.scene import RuleView, Scene
-from radp.sim.observation import HISTORY
+from radp.incidents.course import MOSTLY, OF_MOTION, shares_of
+from radp.incidents.words import MOST_LEVEL
+from radp.rules import default_rules, registered_rules, rule_set
+from radp.rules.sets import ROAD
 from radp.sim.rollout import Rollout
 
 
@@ -26,13 +25,39 @@ class Explanation:
     rules: tuple[str, ...]
     pressure: np.ndarray  # (K, M)
     share: np.ndarray  # (K, A) share of each track in the collision pressure
+    jump: np.ndarray | None = None  # (K, M) bool: most of it is that the plan does not begin as the car moves
+
+    def tint(self) -> np.ndarray:
+        """(K, A) 0 to 1: share times the height of the collision pressure, full at 20 times its usual level."""
+        if "collision" not in self.rules:
+            return np.zeros_like(self.share)
+        height = self.pressure[:, self.rules.index("collision")] / np.log1p(MOST_LEVEL)
+        return self.share * np.nan_to_num(height).clip(0.0, 1.0)[:, None]
+
+    @classmethod
+    def of(cls, rollout: Rollout, judged: Judged) -> Explanation:
+        """What the teacher said afterwards."""
+        of_motion = np.array([name in OF_MOTION for name in judged.why.rules])
+        return cls(
+            judged.why.rules,
+            judged.why.pressure.float().numpy(),
+            shares_of(rollout, judged).astype(np.float32),
+            of_motion & (judged.reasons.seam > MOSTLY),
+        )
 
     def columns(self, rules: Sequence[str]) -> np.ndarray:
         """(K, len(rules)) pressures of these rules; NaN for those that are not known here."""
-        out = np.full((len(self.pressure), len(rules)), np.nan, dtype=np.float32)
+        return self._ordered(self.pressure, rules, np.nan).astype(np.float32)
+
+    def jumps(self, rules: Sequence[str]) -> np.ndarray | None:
+        """(K, len(rules)) uint8, 1 where a pressure is a jump; None: not known."""
+        return None if self.jump is None else self._ordered(self.jump, rules, 0.0).astype(np.uint8)
+
+    def _ordered(self, values: np.ndarray, rules: Sequence[str], otherwise: float) -> np.ndarray:
+        out = np.full((len(values), len(rules)), otherwise)
         for i, name in enumerate(rules):
             if name in self.rules:
-                out[:, i] = self.pressure[:, self.rules.index(name)]
+                out[:, i] = values[:, self.rules.index(name)]
         return out
 
 
@@ -45,8 +70,8 @@ def rules_reported(explanations: Iterable[Explanation | None]) -> list[str]:
 
 
 def rule_words(names: Iterable[str]) -> list[dict[str, str]]:
-    """What a page says about rules: name, and what is at stake if the rule is registered."""
-    describes = {rule.name: rule.describes for rule in registered_rules()}
+    """What a page says about rules: name, and what is at stake if the rule is known."""
+    describes = {rule.name: rule.describes for rule in (*rule_set(ROAD), *registered_rules())}
     return [{"name": name, "describes": describes.get(name, name)} for name in names]
 
 
@@ -75,13 +100,6 @@ def explain_drive(rollout: Rollout, calibration: Calibration | None = None) -> E
     return Explanation(names, pressure, _by_track(share, tracks, len(rollout.agents)))
 
 
-def tracks_of_drive(rollout: Rollout, samples: int) -> np.ndarray:
-    """(samples, N) the track that each object of the scenes is, -1: nobody; for drives that do not say so."""
-    view = RuleView.of(scenes_of_drive(rollout, samples))
-    assert view.object_tracks is not None  # scenes that were built know
-    return view.object_tracks.numpy()
-
-
 def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:
     """share (K, N) of the objects of scenes -> (K, count) of tracks."""
     out = np.zeros((len(share), count), dtype=np.float32)
@@ -89,33 +107,3 @@ def _by_track(share: np.ndarray, tracks: np.ndarray, count: int) -> np.ndarray:
     sample, row = np.nonzero(tracks[:, :width] >= 0)
     out[sample, tracks[sample, row]] = share[sample, row]
     return out
-
-
-def scenes_of_drive(rollout: Rollout, samples: int) -> Scene:
-    """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them."""
-    scenario, start = rollout.scenario, rollout.scenario.start
-    known = min(HISTORY - 1, start)
-    position = {name: i for i, name in enumerate(scenario.tracks.ids)}
-    same = [position[name] for name in rollout.agents.ids]
-    past = slice(start - known, start)
-    states = np.concatenate((scenario.tracks.state[same, past], rollout.agents.state), 1).swapaxes(0, 1)
-    valid = np.concatenate((scenario.tracks.valid[same, past], rollout.agents.valid), 1).T
-    ego = np.concatenate((scenario.ego[past], rollout.ego))
-    arrays = empty_arrays(samples, RULES_ALONE)
-    for s in range(samples):
-        now = known + s
-        window, pose = slice(max(0, now + 1 - HISTORY), now + 1), np.ascontiguousarray(ego[now, : Ego.HEADING + 1])
-        moment = Moment(
-            road_map=scenario.map,
-            pose=pose,
-            states=np.ascontiguousarray(states[window]),
-            valid=np.ascontiguousarray(valid[window]),
-            types=rollout.agents.type,
-            sizes=rollout.agents.size,
-            light_lanes=scenario.lights.lane,
-            light_states=scenario.lights.state[start + s],
-            route=correct_route(scenario.map, scenario.route, pose),
-        )
-        fill(arrays, s, moment, RULES_ALONE)
-        arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])
-    return to_scene(arrays)

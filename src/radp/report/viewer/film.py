@@ -12,7 +12,8 @@ import numpy as np
 
 from radp.metrics.drive import box_centers
 from radp.report.top_view import corners, draw_road
-from radp.report.viewer.drive import DriveReport, to_world
+from radp.report.viewer.drive import DriveReport
+from radp.report.viewer.frames import to_world
 from radp.report.viewer.road import crop_road
 from radp.report.viewer.words import kind_words
 from radp.runs.errors import MissingExtra
@@ -29,7 +30,7 @@ SIDE = 40.0  # m from the middle of the picture to its upper and lower edge
 EVERY = {".gif": 2, ".mp4": 1}  # samples between pictures
 DPI = 100
 GROUND, ROAD_COLORS = "#eeece6", ("#d8dadd", "#c3d0d9", "#f2f2ef", "#a3a8ae", "#ffffff")
-INK, MUTED, PRESSURE, STATIC, EGOS = "#1d2025", "#62676f", "#d55e00", "#f0e442", ("#e69f00", "#0072b2")
+INK, MUTED, PRESSURE, STATIC, EGOS = "#1d2025", "#62676f", "#d55e00", "#f0e442", ("#7a3ff2", "#5a8f00")
 RULES = ("#d55e00", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9")
 OBJECTS = {ObjectType.VEHICLE: "#7d8895", ObjectType.PEDESTRIAN: "#cc79a7", ObjectType.BICYCLE: "#009e73"}
 LIGHTS = {LightState.GREEN: ("#009e73", 1.5), LightState.YELLOW: ("#e8c400", 3.0), LightState.RED: ("#d55e00", 4.0)}
@@ -161,7 +162,7 @@ class _View:
 
         tracks, why = self.rollout.agents, self.report.explanation
         seen = np.flatnonzero(tracks.valid[:, frame])
-        share = why.share[frame, seen] if why is not None and frame < len(why.share) else np.zeros(len(seen))
+        share = why.tint()[frame, seen] if why is not None and frame < len(why.share) else np.zeros(len(seen))
         plain = np.array([to_rgb(OBJECTS.get(ObjectType(tracks.type[i]), STATIC)) for i in seen]).reshape(-1, 3)
         boxes = corners(tracks.state[seen, frame, : Box.VX], tracks.size[seen, 0], tracks.size[seen, 1])
         self.others.set_verts(list(boxes))

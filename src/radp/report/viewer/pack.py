@@ -13,7 +13,13 @@ MISSING = -32768  # int16 that stands for no value
 MOST = 32767
 FINEST = 0.01  # m: positions are never kept finer
 ANGLE_STEP = 1e-4  # rad
-TYPES = {np.dtype(np.int16): "i2", np.dtype(np.uint16): "u2", np.dtype(np.uint8): "u1", np.dtype(np.float32): "f4"}
+TYPES = {
+    np.dtype(np.int8): "i1",
+    np.dtype(np.int16): "i2",
+    np.dtype(np.uint16): "u2",
+    np.dtype(np.uint8): "u1",
+    np.dtype(np.float32): "f4",
+}
 
 
 def pack(array: np.ndarray) -> Packed:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.endpoints import PAPER
+from radp.incidents.words import MOST_LEVEL
 from radp.metrics.drive import box_centers
 from radp.report.viewer.drive import DriveReport, drive_data
 from radp.report.viewer.explain import rule_words, rules_reported
@@ -22,7 +23,20 @@ REACHES = (120.0, 90.0, 60.0, 40.0, 25.0, 15.0)  # m around the drive that are s
 GRID_MARGIN = 350.0  # m around the drive that plans and forecasts may reach
 STYLES, SCRIPTS = (
     ("base.css", "scenario.css"),
-    ("theme.js", "decode.js", "player.js", "scene.js", "curves.js", "card.js", "scenario.js"),
+    (
+        "theme.js",
+        "decode.js",
+        "player.js",
+        "overlays.js",
+        "scene.js",
+        "curves.js",
+        "card.js",
+        "incidents.js",
+        "svg.js",
+        "exports.js",
+        "address.js",
+        "scenario.js",
+    ),
 )
 
 
@@ -62,6 +76,8 @@ def page_data(drives: Sequence[DriveReport], road: RoadPicture, reach: float, ca
         "rules": rule_words(rules),
         "risks": [{"name": e.name, "rule": e.channel, "words": RISKS[e.name]} for e in PAPER],
         "calibrated": calibrated,
+        "most": MOST_LEVEL,
+        "rate": 1.0 / scenario.dt,
         "road": _road(scenario, road, samples, grid),
         "expert": pack(grid.positions(box_centers(expert))),
         "goal": None if scenario.goal is None else grid.positions(scenario.goal[:2]).tolist(),

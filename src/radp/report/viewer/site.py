@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from radp.attribution.calibration import Calibration
-from radp.attribution.online import calibration_of
+from radp.attribution.online import levels_of
 from radp.evaluation.closed_loop import Run
 from radp.report.viewer.drive import DriveReport
-from radp.report.viewer.explain import explain_drive, rule_words, rules_reported
+from radp.report.viewer.explain import rule_words, rules_reported
+from radp.report.viewer.look import report_rollout
 from radp.report.viewer.page import render
 from radp.report.viewer.scenario_page import scenario_page
 from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
 from radp.report.viewer.words import SHORT, TITLES, kind_words
+from radp.rules.sets import V2
 from radp.runs.errors import BadInput
 from radp.runs.files import write_atomically, write_json_atomically
 from radp.runs.progress import Progress
@@ -28,6 +30,8 @@ from radp.version import __version__
 
 INDEX, LIST = "index.html", "pages.json"
 FORMAT = "radp-view"
+WORTH = 0.05  # of the score: incidents that cost less are not searched for what would have avoided them
+LEAST_COST = 0.005  # of the score: the start page does not lead to incidents that cost less
 STYLES, SCRIPTS = ("base.css", "index.css"), ("theme.js", "index.js")
 
 
@@ -40,10 +44,19 @@ class Site:
     rows: list[dict[str, Any]]  # as the start page lists them
 
 
-def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, tokens: Sequence[str] = ()) -> Site:
+def write_site(
+    runs: Sequence[Run],
+    out: Path | str,
+    limit: int | None = None,
+    tokens: Sequence[str] = (),
+    verify: float | None = None,
+    at_incident: bool = False,
+) -> Site:
     """Pages of one run, or of two in lock step, into `out`; pages that an earlier call wrote there are replaced.
 
-    Scenarios are those of the first run, at most `limit`, and only `tokens` where some are given.
+    Scenarios are those of the first run, at most `limit`, and only `tokens` where some are given. What would have
+    avoided an incident is looked for where it cost at least `verify` (None: nowhere). `at_incident`: the start page
+    leads to the first moment of a page that cost points.
     """
     out = Path(out)
     chosen = choose(runs, limit, tokens)
@@ -61,17 +74,26 @@ def write_site(runs: Sequence[Run], out: Path | str, limit: int | None = None, t
                 "after": names[i + 1] if i + 1 < len(names) else None,
             }
             scenario = runs[0].split[one.position]
-            reports = [report_drive(runs[k], scenario, calibrations[k]) for k in one.driven]
+            reports = [report_drive(runs[k], scenario, calibrations[k], verify) for k in one.driven]
             calibrated = all(calibrations[k] is not None for k in one.driven)
             page, road = scenario_page(reports, links, calibrated)
             write_atomically(out / names[i], page.encode())
             shown.append(rules_reported(drive.explanation for drive in reports))
-            rows.append({"page": names[i], **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)})
+            moment = _first_incident(reports) if at_incident else ""
+            rows.append(
+                {"page": names[i] + moment, **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)}
+            )
             progress.advance()
     rules = list(dict.fromkeys(rule for one in shown for rule in one))
     _align_pressures(rows, rules)
     write_atomically(out / INDEX, index_page(runs, rows, rules).encode())
     return Site(out / INDEX, {one.token: out / name for one, name in zip(chosen, names)}, rows)
+
+
+def _first_incident(reports: Sequence[DriveReport]) -> str:
+    """#t=SECONDS a second before the first moment of any drive that cost points; empty where none did."""
+    moments = [one.time for report in reports for one in report.incidents if one.cost > LEAST_COST]
+    return f"#t={max(0.0, min(moments) - 1.0):.1f}" if moments else ""
 
 
 @dataclass(frozen=True)
@@ -117,10 +139,11 @@ def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> lis
     return found[:limit]
 
 
-def report_drive(run: Run, scenario: Scenario, calibration: Calibration | None) -> DriveReport:
-    """The drive of a scenario with its score, its risks and, where plans were kept, its pressures."""
-    rollout = run.store.read(scenario)
-    return DriveReport.of(rollout, explain_drive(rollout, calibration))
+def report_drive(
+    run: Run, scenario: Scenario, calibration: Calibration | None, verify: float | None = None
+) -> DriveReport:
+    """The drive of a scenario with its score, its risks, its incidents and, where plans were kept, its pressures."""
+    return report_rollout(run.store.read(scenario), calibration, run.job.rule_set, verify)
 
 
 def page_name(position: int, token: str) -> str:
@@ -143,7 +166,7 @@ def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Seque
 
 
 def _calibration(run: Run) -> Calibration | None:
-    return calibration_of(None, run.job.calibration or run.job.planner, run.job.rule_set)
+    return levels_of(run.job.calibration or run.job.planner, run.job.rule_set or V2)
 
 
 def _run_words(run: Run) -> dict[str, Any]:
@@ -204,7 +227,7 @@ def _clear(out: Path) -> None:
         if written["format"] != FORMAT:
             raise ValueError(f"its format is {written['format']!r}, expected {FORMAT!r}")
         files = [str(name) for name in written["files"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput(f"{out / LIST} is not a readable list of pages ({error}); choose another folder") from None
     for name in files:
         if re.fullmatch(r"[A-Za-z0-9_-]+\.html", name):

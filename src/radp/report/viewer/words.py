@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from radp.incidents.words import kind_words, margin_words, object_words
+
 TITLES = {
     "no_ego_at_fault_collisions": "No collision at fault",
     "drivable_area_compliance": "Stays on the road",
@@ -33,29 +35,6 @@ RISKS = {
     "comfort": "jerk or steering beyond its bound",
     "goal": "more than 20% behind the expert",
 }
-
-
-def kind_words(kind: str) -> str:
-    """starting_left_turn -> Starting left turn."""
-    words = kind.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
-
-
-def object_words(moment: dict[str, Any]) -> str:
-    """' (vehicle 12)', or nothing."""
-    if moment["track"] is None:
-        return ""
-    return f" ({str(moment['object']).lower().replace('_', ' ')} {moment['track']})"
-
-
-def margin_words(moment: dict[str, Any]) -> str:
-    """How far from the bound, or how far beyond it."""
-    margin, unit = moment["margin"], moment["unit"]
-    if margin is None or unit == "m/s delta v":
-        return ""
-    share = unit == "ratio"
-    amount = f"{abs(100 * margin):.0f} %" if share else f"{abs(margin):.2f} {unit}"
-    return f", {amount} to spare" if margin >= 0 else f", {amount} beyond the bound"
 
 
 def moment_words(name: str, moment: dict[str, Any]) -> str:

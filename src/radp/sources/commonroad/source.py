@@ -1,7 +1,8 @@
 """CommonRoad XML of the versions 2017a, 2018a, 2018b and 2020a, read as plain XML.
 
-The traffic was recorded from outside: there is no ego, any vehicle with a full track may be it. Nothing but the
-lanelets tells where the road is, and lights change by cycles that are seldom given.
+The traffic was recorded from outside: there is no ego, any vehicle with a full track may be it, or nobody of them
+(`--ego problem`: the start and the goal of each planning problem). Nothing but the lanelets tells where the road is,
+and lights change by cycles that are seldom given.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from xml.parsers.expat import ExpatError
 
 import numpy as np
 
-from radp.scenario import DT, DT_US, Box, ObjectType, Tracks
+from radp.scenario import DT, DT_US, ObjectType, Scenario, Tracks
+from radp.scenario.egos import PROBLEM
 from radp.scenario.recording import Recording, no_lights, usual_start
+from radp.sources.commonroad.problem import problem_scenarios
 from radp.sources.commonroad.road import read_draft
-from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
+from radp.sources.commonroad.states import number, read_state
+from radp.sources.convert import REBUILT, UNKNOWN, FileItem, Refused, SourceError
 from radp.sources.limits import MOST_XML_BYTES, MOST_XML_DEPTH, MOST_XML_ELEMENTS
 from radp.sources.log_files import find_logs, read_bytes, reading
 from radp.sources.motion import at_rate
@@ -47,8 +51,16 @@ class CommonRoad:
     def items(self, options: LogChoice) -> list[FileItem]:
         return find_logs(options, (".xml", ".xml.gz", ".xml.xz"))
 
-    def scenarios(self, item: FileItem) -> Iterator[Recording]:
-        yield read_recording(item.path)
+    def scenarios(self, item: FileItem) -> Iterator[Recording | Scenario | Refused]:
+        if item.ego != PROBLEM:
+            yield read_recording(item.path)
+            return
+        root = parse(item.path)
+        with reading(item.path.name, "scenario"):
+            log = _recording(root, item.path.name)
+        if root.find("planningProblem") is None:
+            raise SourceError(f"{item.path.name}: it has no planning problem; choose --ego all or the id of a vehicle")
+        yield from problem_scenarios(root, log, float(root.attrib["timeStepSize"]))
 
 
 COMMONROAD = CommonRoad()
@@ -129,20 +141,6 @@ def _recording(root: Element, name: str) -> Recording:
     )
 
 
-def number(element: Element, place: str) -> float:
-    """A number at a place below an element: an exact value, or the middle of an interval."""
-    found = element.find(place)
-    if found is None:
-        raise ValueError(f"<{element.tag}> has no <{place}>")
-    exact = found.find("exact")
-    if exact is not None:
-        return float(exact.text or "nan")
-    ends = [found.find("intervalStart"), found.find("intervalEnd")]
-    if all(end is not None for end in ends):
-        return float(np.mean([float(end.text or "nan") for end in ends if end is not None]))
-    return float(found.text or "nan")
-
-
 def read_tracks(root: Element, dt: float) -> Tracks:
     """All obstacles with a rectangle or a circle; static ones stand throughout."""
     obstacles = [e for e in root if e.tag in ("obstacle", "dynamicObstacle", "staticObstacle")]
@@ -167,20 +165,6 @@ def read_tracks(root: Element, dt: float) -> Tracks:
         if obstacle.tag == "staticObstacle" or (obstacle.findtext("role") or "").strip() == "static":
             state[i], valid[i] = state[i, 0], valid[i, 0]
     return Tracks(tuple(rows), kinds, size, state, valid)
-
-
-def read_state(element: Element) -> np.ndarray:
-    """(5,) box: the velocity points along the heading."""
-    heading = number(element, "orientation")
-    speed = number(element, "velocity") if element.find("velocity") is not None else 0.0
-    point = element.find("position/point")
-    if point is None:
-        point = element.find("position/rectangle/center")
-    row = np.full(5, np.nan)
-    if point is not None:
-        row[Box.X], row[Box.Y], row[Box.HEADING] = number(point, "x"), number(point, "y"), heading
-        row[Box.VX], row[Box.VY] = speed * np.cos(heading), speed * np.sin(heading)
-    return row
 
 
 def read_size(obstacle: Element) -> tuple[float, float, float]:

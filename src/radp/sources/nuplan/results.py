@@ -16,13 +16,18 @@ from typing import Any
 from radp.metrics.card import metric_costs
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.score import GATES, METRICS, WEIGHTS, aggregate
-from radp.runs.errors import BadInput, require
+from radp.runs.errors import BadInput, one_line, require
+from radp.sources.limits import MIB, MOST_BYTES
 from radp.sources.log_files import reading
 
 Row = dict[str, Any]
 METRIC_FILES = "metrics.*.parquet"
 MOST_ROWS = 1_000_000
+ROWS_AT_ONCE = 1000
+ROUNDING = 1e-6
 NUMBERS = (*METRICS, "score", "num_scenarios", "metric_score")  # the texts of a .csv that are numbers; tokens are not
+COLUMNS = (*NUMBERS, "scenario", "scenario_name", "scenario_type", "planner_name", "metric_statistics_name", "model",
+           "simulation", "validation")  # fmt: skip
 AGENTS = (("nonreactive", "nonreactive"), ("reactive", "reactive"))
 
 
@@ -49,7 +54,9 @@ def read_results(path: Path) -> Results:
             f"{path}: expected columns scenario, planner_name and score, as nuplan-devkit's aggregator writes"
         )
     of_scenarios = [row for row in rows if row.get("num_scenarios") is None]
-    return Results([_card(row, path) for row in of_scenarios], [row for row in rows if row.get("num_scenarios")])
+    totals = [row for row in rows if row.get("num_scenarios") and row["score"] is not None]
+    with reading(path.name, "a row"):
+        return Results([_card(row, path) for row in of_scenarios], totals)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -59,22 +66,60 @@ def read_rows(path: Path) -> list[Row]:
             with path.open(newline="") as file:
                 raw: Iterable[Row] = list(csv.DictReader(file))
         else:
-            file = require("pyarrow.parquet", "nuplan").ParquetFile(path)
-            if file.metadata.num_rows > MOST_ROWS:
-                raise ValueError(f"more than {MOST_ROWS} rows")
-            table = file.read()
-            table.validate(full=True)
-            raw = table.to_pylist()
+            raw = _rows_of(path)
     except (OSError, ValueError, csv.Error, NotImplementedError, KeyError, TypeError, MemoryError) as error:
         raise BadInput(f"{path}: not a readable table ({' '.join(str(error).split())[:200]})") from None
     with reading(path.name, "a number"):
         return [{name: _plain(name, value) for name, value in row.items() if name is not None} for row in raw]
 
 
+def _rows_of(path: Path) -> list[Row]:
+    """The columns that we look at, some rows at a time. Texts stay in their dictionary until it is known how much they
+    would fill: a page that names one long text a million times is small."""
+    parquet = require("pyarrow.parquet", "nuplan")
+    schema = parquet.read_schema(path)
+    names = [name for name in COLUMNS if name in schema.names]
+    if nested := [name for name in names if schema.field(name).type.num_fields]:
+        raise ValueError(f"{nested[0]} holds more than one value in a row")
+    texts = [name for name in names if schema.field(name).type in _text_types()]
+    file = parquet.ParquetFile(path, read_dictionary=texts)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    if file.metadata.num_rows > MOST_ROWS:
+        raise ValueError(f"more than {MOST_ROWS} rows")
+    if sum(group.total_byte_size for group in groups) > MOST_BYTES:
+        raise ValueError(f"it holds more than {MOST_BYTES // MIB} MB")
+    rows: list[Row] = []
+    total = 0
+    for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
+        batch.validate(full=True)
+        total += sum(_filled(column) for column in batch.columns)
+        if total > MOST_BYTES:
+            raise ValueError(f"it holds more than {MOST_BYTES // MIB} MB")
+        rows += batch.to_pylist()
+    return rows
+
+
+def _text_types() -> tuple[Any, ...]:
+    arrow = require("pyarrow", "nuplan")
+    return arrow.string(), arrow.large_string(), arrow.binary(), arrow.large_binary()
+
+
+def _filled(column: Any) -> int:
+    """Bytes that the values of a column would fill, at most."""
+    values = getattr(column, "dictionary", None)
+    return column.nbytes if values is None else len(column) * max((len(v) for v in values.to_pylist() if v), default=0)
+
+
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, str) and name in NUMBERS:
-        value = float(value) if value else None
-    return None if value == "" or (isinstance(value, float) and math.isnan(value)) else value
+    """A cell; a number must be one, and scores lie between 0 and 1."""
+    if name not in NUMBERS:
+        return None if isinstance(value, str) and not value else value
+    number = None if value is None or value == "" else float(value)
+    if number is None or math.isnan(number):
+        return None
+    if not 0.0 <= number <= (MOST_ROWS if name == "num_scenarios" else 1.0 + ROUNDING):
+        raise ValueError(f"{name} is {number:g}, expected 0 to 1")
+    return number
 
 
 def _card(row: Row, path: Path) -> Row:
@@ -91,9 +136,9 @@ def card_of(row: Row, metrics: dict[str, Metric], score: float | None, agents: s
     """A score card of a result: `score` as written, or our aggregation of the metrics where there is none."""
     costs = metric_costs(metrics)
     return {
-        "token": str(row.get("scenario") or row.get("scenario_name")),
-        "kind": str(row["scenario_type"]),
-        "planner": str(row["planner_name"]),
+        "token": one_line(row.get("scenario") or row.get("scenario_name")),
+        "kind": one_line(row["scenario_type"]),
+        "planner": one_line(row["planner_name"]),
         "agents": agents,
         "seed": 0,
         "score": aggregate(metrics) if score is None else float(score),
@@ -125,4 +170,5 @@ def cards_of_metrics(files: Iterable[Path]) -> list[Row]:
             name = row.get("metric_statistics_name")
             if name in METRICS:
                 values.setdefault(key, dict.fromkeys(METRICS, NO_VALUE))[name] = _metric(row.get("metric_score"))
-    return [card_of(found[key], metrics, None, "unknown") for key, metrics in values.items()]
+    with reading("metric files", "a row"):
+        return [card_of(found[key], metrics, None, "unknown") for key, metrics in values.items()]

@@ -16,6 +16,7 @@ from radp.sources.convert import REBUILT, UNKNOWN, FileItem, SourceError
 from radp.sources.log_files import find_logs, reading
 from radp.sources.roads import LaneDraft, RoadDraft, build_road, clean_line, clean_ring
 from radp.sources.settings import LogChoice
+from radp.storage.unpacking import read_npz_arrays
 
 PAST, FUTURE = 21, 80
 SHAPES = {
@@ -51,16 +52,16 @@ def read_sample(path: Path) -> Scenario:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ("map_name", "token", *SHAPES)}
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise SourceError(f"{path.name}: not a readable sample ({error})") from None
+    wanted = ("map_name", "token", *SHAPES)
+    with reading(path.name, "not a readable sample"):
+        arrays = read_npz_arrays(path, wanted)
+    if missing := [name for name in wanted if name not in arrays]:
+        raise SourceError(f"{path.name}: not a readable sample: {', '.join(missing)} missing")
     for name, shape in SHAPES.items():
         found = arrays[name].shape
         if len(found) != len(shape) or any(a not in (None, b) for a, b in zip(shape, found)):
             raise SourceError(f"{path.name}: {name} has shape {found}, expected {shape}")
-        if not np.isfinite(arrays[name]).all():
+        if arrays[name].dtype.kind not in "fiu" or not np.isfinite(arrays[name]).all():
             raise SourceError(f"{path.name}: {name} holds a value that is not finite")
         arrays[name] = arrays[name].astype(np.float64)
     return arrays

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from radp.runs.claim import claimed
 from radp.runs.errors import BadInput
 from radp.runs.parallel import parallel_map
 from radp.scenario import Scenario
@@ -44,9 +45,10 @@ def generate(wanted: SumoSplit, out: Path, workers: int = 1) -> Card:
         raise BadInput(f"{out} holds a store already")
     sumo_module("libsumo")
     split, seed, networks = wanted.split, wanted.seed, wanted.networks
-    if wanted.per_kind is not None:
-        return _balanced(split, seed, networks, wanted.per_kind, workers, out)
-    return _many(split, seed, networks, wanted.scenarios or 0, workers, out)
+    with claimed(out):
+        if wanted.per_kind is not None:
+            return _balanced(split, seed, networks, wanted.per_kind, workers, out)
+        return _many(split, seed, networks, wanted.scenarios or 0, workers, out)
 
 
 def _rounds(first: Order, networks: int) -> Iterator[list[Order]]:
@@ -62,7 +64,7 @@ def _balanced(split: str, seed: int, networks: int, per_kind: int, workers: int,
     tally, harvests, short = Tally(), [], dict.fromkeys(KINDS, per_kind)
     order = Order(split, 0, seed, SECONDS[0], max(2, ceil(OVERSUPPLY * per_kind / networks)))
     for orders in _rounds(order, networks):
-        outcome = parallel_map(harvest, orders, workers=workers, name=lambda o: o.name, label="networks")
+        outcome = parallel_map(harvest, orders, workers=workers, name=lambda o: o.name, label="networks", folder=out)
         tally.failed |= {failure.piece: failure.reason for failure in outcome.failures}
         harvests += list(outcome.results.values())
         chosen = pick(harvests, per_kind)
@@ -105,7 +107,7 @@ def _many(split: str, seed: int, networks: int, scenarios: int, workers: int, ou
         for orders in _rounds(order, networks):
             shelf = Shelf[Harvest](lambda _, result: _write(result, writer, tally, scenarios))
             outcome = parallel_map(harvest, orders, workers=workers, on_result=shelf.put, on_failure=shelf.lose,
-                                   name=lambda o: o.name, label="networks")  # fmt: skip
+                                   name=lambda o: o.name, label="networks", folder=out)  # fmt: skip
             tally.failed |= {failure.piece: failure.reason for failure in outcome.failures}
             if len(writer) >= scenarios:
                 break

@@ -1,15 +1,17 @@
 "use strict";
 // Pressures over time, one row a rule, with what really happened marked under each row and one cursor through all.
-// Pressures below LEAST_TOP are nothing to speak of, and are not stretched over a whole row.
-const LABEL_WIDTH = 112, VALUE_WIDTH = 62, AXIS_HEIGHT = 18, STRIP = 5, LEAST_TOP = 0.05;
+// Heights are log(1 + level); the level, times the usual one, is what is written. A row shows at least 1.5 times the
+// usual level, so that its line is always there and calm rows look calm; without levels at least a pressure of 0.05.
+const VALUE_WIDTH = 62, AXIS_HEIGHT = 18, STRIP = 5, USUAL = Math.log(2), LEAST_TOP = 0.05;
 
 class Curves {
   constructor(canvas, drives, page, player) {
     Object.assign(this, { canvas, drives, page, player, rules: page.rules, context: canvas.getContext("2d") });
-    this.common = page.calibrated;
+    this.common = false;
+    this.least = page.calibrated ? Math.log1p(1.5) : LEAST_TOP;
     this.shown = drives.map(() => true);
     this.hover = null;
-    this.peaks = this.rules.map((_, rule) => Math.max(LEAST_TOP, ...drives.map((drive) => this.#peak(drive, rule))));
+    this.peaks = this.rules.map((_, rule) => Math.max(this.least, ...drives.map((drive) => this.#peak(drive, rule))));
     this.readColors();
     this.#listen();
   }
@@ -21,11 +23,11 @@ class Curves {
   }
 
   readColors() {
-    this.color = Object.fromEntries(["panel", "ink", "muted", "line", "ego-a", "ego-b", "pressure"].map((n) => [n, theme.color(n)]));
+    this.color = Object.fromEntries(["panel", "ink", "muted", "line", "ego-a", "ego-b", "pressure", "bad"].map((n) => [n, theme.color(n)]));
     this.rowColor = this.rules.map(({ name }) => theme.color(`rule-${name}`) || theme.color("ink"));
   }
 
-  get left() { return LABEL_WIDTH; }
+  get left() { return this.canvas.clientWidth < 560 ? 106 : 112; }
   get right() { return this.canvas.clientWidth - VALUE_WIDTH; }
   get rowHeight() { return (this.canvas.clientHeight - AXIS_HEIGHT) / this.rules.length; }
   x(time) { return this.left + (this.right - this.left) * (this.player.last ? time / this.player.last : 0); }
@@ -60,12 +62,53 @@ class Curves {
     c.textBaseline = "middle";
     this.#drawAxis();
     this.rules.forEach((_, rule) => this.#drawRow(rule));
+    this.#drawIncidents();
     this.#drawCursor();
+  }
+
+  // A pressure in words: times the usual level, or as it is where no level is known.
+  wordsOf(value) {
+    if (Number.isNaN(value)) return "–";
+    if (!this.page.calibrated) return value.toFixed(2);
+    const level = Math.expm1(value);
+    return level > this.page.most ? `>${this.page.most}×` : `${level.toFixed(level < 9.95 ? 1 : 0)}×`;
+  }
+
+  // Flags at incidents, and where the last chance to avoid them was.
+  #drawIncidents() {
+    const c = this.context, bottom = this.rowHeight * this.rules.length;
+    this.drives.forEach((drive, i) => {
+      if (!this.shown[i]) return;
+      for (const { frame, end, lost } of drive.incidents) {
+        const x = this.x(frame);
+        c.globalAlpha = 0.07;
+        c.fillStyle = this.color.bad;
+        c.fillRect(x, 0, Math.max(2, this.x(end) - x), bottom);
+        c.globalAlpha = 0.85;
+        c.fillRect(x - 0.5, 0, 1, bottom);
+        c.beginPath();
+        c.moveTo(x, bottom);
+        c.lineTo(x + 5, bottom + 8);
+        c.lineTo(x - 5, bottom + 8);
+        c.fill();
+        if (lost !== null) {
+          c.setLineDash([2, 3]);
+          c.strokeStyle = this.color.bad;
+          c.lineWidth = 1;
+          c.beginPath();
+          c.moveTo(this.x(lost), 0);
+          c.lineTo(this.x(lost), bottom);
+          c.stroke();
+          c.setLineDash([]);
+        }
+        c.globalAlpha = 1;
+      }
+    });
   }
 
   #drawAxis() {
     const c = this.context, bottom = this.rowHeight * this.rules.length, seconds = this.player.last / this.player.rate;
-    const every = [0.5, 1, 2, 5, 10, 20, 60].find((step) => seconds / step <= 16) ?? 120;
+    const every = [0.5, 1, 2, 5, 10, 20, 60].find((step) => (seconds / step) * 34 <= this.right - this.left) ?? 120;
     c.font = "11px system-ui, sans-serif";
     c.textAlign = "center";
     for (let t = 0; t <= seconds + 1e-6; t += every) {
@@ -88,7 +131,8 @@ class Curves {
     c.font = "9.5px system-ui, sans-serif";
     c.textAlign = "right";
     c.fillStyle = this.color.muted;
-    c.fillText(this.top(rule).toPrecision(2), this.left - 4, y0 + 8);
+    c.fillText(this.wordsOf(this.top(rule)), this.left - 4, y0 + 8);
+    this.#drawUsual(base, y0 + 4, this.top(rule));
     c.fillStyle = this.rowColor[rule];
     c.beginPath();
     c.roundRect(8, y0 + this.rowHeight / 2 - 5, 10, 10, 3);
@@ -99,6 +143,20 @@ class Curves {
       this.#drawEvents(drive, rule, base + 2, i);
     });
     this.#drawValue(rule, y0 + this.rowHeight / 2);
+  }
+
+  // The usual level, which a quarter of the moments in which the rule is felt reaches.
+  #drawUsual(base, ceiling, top) {
+    if (!this.page.calibrated || USUAL > top) return;
+    const c = this.context, y = Math.round(base - ((base - ceiling) * USUAL) / top) + 0.5;
+    c.strokeStyle = this.color.muted;
+    c.lineWidth = 1;
+    c.setLineDash([4, 3]);
+    c.beginPath();
+    c.moveTo(this.left, y);
+    c.lineTo(this.right, y);
+    c.stroke();
+    c.setLineDash([]);
   }
 
   #drawCurve(drive, rule, base, ceiling, i) {
@@ -147,7 +205,7 @@ class Curves {
     c.font = "11px ui-monospace, monospace";
     c.textAlign = "right";
     c.fillStyle = this.color.ink;
-    const text = values.map((value) => (Number.isNaN(value) ? "–" : value.toFixed(2)));
+    const text = values.map((value) => this.wordsOf(value));
     text.forEach((value, i) => {
       const at = y + (i - (text.length - 1) / 2) * 12;
       c.fillText(value, this.canvas.clientWidth - 10, at);
@@ -187,7 +245,9 @@ class Curves {
       if (!this.shown[i]) return;
       const value = drive.pressureOf(rule, frame, this.rules.length), who = this.drives.length > 1 ? `${drive.planner}: ` : "";
       const risks = this.page.risks.filter((risk, bit) => risk.rule === name && drive.happens(bit, frame));
-      lines.push(`${who}${Number.isNaN(value) ? "no pressure known" : value.toFixed(3)}`);
+      const level = this.page.calibrated ? `${this.wordsOf(value)} its usual level (height ${value.toFixed(2)})` : `${value.toFixed(3)}, not calibrated`;
+      lines.push(`${who}${Number.isNaN(value) ? "no pressure known" : level}`);
+      if (drive.jumps(rule, frame)) lines.push(`${who}a jump: the plan's first step does not begin as the car moves`);
       for (const risk of risks) lines.push(`${who}happened: ${risk.words}`);
     });
     return lines;

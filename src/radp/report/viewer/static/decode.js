@@ -1,7 +1,7 @@
 "use strict";
 // Packed arrays back into numbers: metres, radians, m/s. A missing value is NaN.
 const MISSING = -32768;
-const ARRAYS = { i2: Int16Array, u2: Uint16Array, u1: Uint8Array, f4: Float32Array };
+const ARRAYS = { i1: Int8Array, i2: Int16Array, u2: Uint16Array, u1: Uint8Array, f4: Float32Array };
 
 function unpack({ t, b }) {
   const text = atob(b);
@@ -16,15 +16,14 @@ function unpackScaled(packed, step) {
 
 // Rings or lines as one path, in metres.
 function unpackPath({ n, xy }, step, closed) {
-  const counts = unpack(n), points = unpackScaled(xy, step), path = new Path2D();
+  const counts = unpack(n), points = unpackScaled(xy, step), text = [];
   let i = 0;
   for (const count of counts) {
-    for (let k = 0; k < count; k++, i += 2) {
-      if (k === 0) path.moveTo(points[i], points[i + 1]);
-      else path.lineTo(points[i], points[i + 1]);
-    }
-    if (closed) path.closePath();
+    for (let k = 0; k < count; k++, i += 2) text.push(`${k ? "L" : "M"}${+points[i].toFixed(2)} ${+points[i + 1].toFixed(2)}`);
+    if (closed) text.push("Z");
   }
+  const path = new Path2D(text.join(""));
+  path.text = text.join("");  // for SVG
   return path;
 }
 
@@ -52,7 +51,9 @@ class Drive {
     const { step, angle } = page;
     Object.assign(this, {
       planner: data.planner, agents: data.agents, failure: data.failure, score: data.score, card: data.card,
-      harmless: data.harmless, samples: data.samples, types: page.types, car: page.car,
+      harmless: data.harmless, over: unpack(data.over), rate: page.rate,
+      collision: page.rules.findIndex((rule) => rule.name === "collision"), rules: page.rules.length, full: Math.log1p(page.most),
+      incidents: data.incidents.map((one) => ({ ...one, impact: one.impact && one.impact.map((value) => value * step) })), samples: data.samples, types: page.types, car: page.car,
       time: unpack(data.time), events: unpack(data.events),
       center: unpackScaled(data.ego.xy, step), axle: unpackScaled(data.ego.axle, step),
       heading: unpackScaled(data.ego.heading, angle), motion: unpackScaled(data.ego.motion, 0.01),
@@ -63,9 +64,14 @@ class Drive {
       const { track, xy } = data.forecasts;
       this.forecasts = { ...data.forecasts, track: unpack(track), xy: unpackScaled(xy, step) };
     }
+    if (data.overlay) {
+      const { borders, over, arrows } = data.overlay;
+      this.overlay = { ...data.overlay, borders: unpackScaled(borders, step), over: unpack(over), arrows: unpack(arrows) };
+    }
     if (data.why) {
       this.pressure = unpack(data.why.pressure);
       this.share = unpack(data.why.share);
+      this.jump = data.why.jump && unpack(data.why.jump);
       this.explained = this.pressure.length / page.rules.length;
     }
   }
@@ -115,9 +121,18 @@ class Drive {
     return this.share && frame < this.explained ? this.share[frame * this.tracks.length + index] / 255 : null;
   }
 
+  // How strongly somebody is tinted, 0 to 1: share times the height of the collision pressure.
+  tintOf(index, time) {
+    const share = this.shareOf(index, time) ?? 0, pressure = this.collision < 0 ? 0 : this.pressureOf(this.collision, this.frame(time), this.rules);
+    return share * Math.min(1, (pressure || 0) / this.full);
+  }
+
   pressureOf(rule, frame, rules) {
     return this.pressure && frame < this.explained ? this.pressure[frame * rules + rule] : NaN;
   }
+
+  // Whether most of a pressure is that the plan's first step does not begin as the car moves.
+  jumps(rule, frame) { return Boolean(this.jump && frame < this.explained && this.jump[frame * this.rules + rule]); }
 
   happens(risk, frame) { return frame < this.samples && (this.events[frame] >> risk) & 1; }
 }

@@ -8,7 +8,11 @@ const viewer = (() => {
   const camera = new Camera(), road = unpackRoad(page.road, page.step);
   const views = drives.map(makeView);
   const curves = new Curves(find("curves"), drives, page, player);
-  const card = new Card(find("card"), drives, (frame) => { player.pause(); player.seek(frame); });
+  const jump = (frame) => { player.pause(); player.seek(frame); };
+  const list = new IncidentList(find("incidents"), drives, jump), card = new Card(find("card"), drives, jump);
+  const layers = views[0].overlays.on;  // one set of switches for all views
+  for (const view of views) view.overlays.on = layers;
+  let showing = drives.length > 1 ? "both" : null;
   const SPEEDS = [0.25, 0.5, 1, 2, 4];
 
   function makeView(drive, i) {
@@ -76,10 +80,11 @@ const viewer = (() => {
   function trackWords(view, index) {
     const track = view.drive.tracks[index], pose = view.drive.pose(track, player.time), share = view.drive.shareOf(index, player.time);
     if (!pose) return null;
-    const ego = view.drive.ego(player.time), lines = [`${track.kind} ${track.id}`];
+    const ego = view.drive.ego(player.time), lines = [`${track.kind} ${track.id}`], frame = view.drive.frame(player.time);
     if (track.type <= BICYCLE) lines.push(`${pose.speed.toFixed(1)} m/s (${(3.6 * pose.speed).toFixed(0)} km/h)`);
     lines.push(`${Math.hypot(pose.x - ego.x, pose.y - ego.y).toFixed(1)} m between centres`);
-    if (share !== null) lines.push(`${(100 * share).toFixed(0)} % of the collision pressure`);
+    const pressure = view.drive.pressureOf(view.drive.collision, frame, page.rules.length);
+    if (share !== null) lines.push(`${(100 * share).toFixed(0)} % of the collision pressure (${curves.wordsOf(pressure)}${page.calibrated ? " usual" : ""})`);
     return lines;
   }
 
@@ -115,6 +120,7 @@ const viewer = (() => {
   }
 
   function show(which) {
+    showing = which;
     views.forEach((view, i) => { view.box.hidden = which !== "both" && which !== i; });
     curves.shown = views.map((view) => !view.box.hidden);
     [...find("which").children].forEach((button) => button.setAttribute("aria-pressed", button.dataset.which === String(which)));
@@ -130,9 +136,10 @@ const viewer = (() => {
     const ego = drive.ego(player.time);
     view.speed.textContent = `${ego.speed.toFixed(1)} m/s`;
     const acceleration = `${ego.acceleration >= 0 ? "+" : "−"}${Math.abs(ego.acceleration).toFixed(1)} m/s²`;
-    const values = page.rules.map((_, rule) => drive.pressureOf(rule, frame, page.rules.length));
-    const most = values.indexOf(Math.max(...values));
-    const strongest = page.calibrated && most >= 0 && values[most] > 0.05 ? ` · ${page.rules[most].name} presses most` : "";
+    const most = page.calibrated ? view.overlays.strongest(frame) : -1;
+    const value = most < 0 ? 0 : drive.pressureOf(most, frame, page.rules.length);
+    const jump = drive.jumps(most, frame) ? " (a jump)" : "";
+    const strongest = value >= USUAL ? ` · ${page.rules[most].name} ${curves.wordsOf(value)} usual${jump}` : "";
     view.note.textContent = acceleration + strongest;
   }
 
@@ -145,6 +152,8 @@ const viewer = (() => {
       tellPressure(view);
     }
     curves.draw();
+    list.draw(player.frame);
+    if (!player.playing) keepAddress(seconds);
     find("scrub").value = player.frame;
     find("clock").textContent = `${seconds.toFixed(1)} / ${(player.last / player.rate).toFixed(1)} s`;
     find("play").textContent = player.playing ? "❚❚" : "▶";
@@ -154,7 +163,7 @@ const viewer = (() => {
   function fillHeader() {
     find("kind").textContent = page.kind;
     find("token").textContent = page.token;
-    find("home").href = page.links.index;
+    if (page.links.index) find("home").href = page.links.index;
     for (const name of ["before", "after"]) {
       if (page.links[name]) find(name).href = page.links[name];
       else find(name).setAttribute("aria-disabled", "true");
@@ -177,7 +186,13 @@ const viewer = (() => {
     find("closer").addEventListener("click", () => zoomAt(views[0], 1.3, views[0].width / 2, views[0].height / 2));
     find("further").addEventListener("click", () => zoomAt(views[0], 1 / 1.3, views[0].width / 2, views[0].height / 2));
     find("theme").addEventListener("click", theme.toggle);
-    find("legend-button").addEventListener("click", toggleLegend);
+    find("legend-button").addEventListener("click", () => toggle("legend"));
+    find("layers-button").addEventListener("click", () => toggle("layers"));
+    find("export-button").addEventListener("click", () => toggle("export"));
+    find("save-png").addEventListener("click", () => exporting.png(views, curves).then((blob) => exporting.save(`${fileName()}.png`, blob)));
+    find("save-svg").addEventListener("click", () => exporting.save(`${fileName()}.svg`, new Blob([exporting.svg(seen(), road, player.time)], { type: "image/svg+xml" })));
+    find("save-csv").addEventListener("click", () => exporting.save(`${fileName()}.csv`, new Blob([exporting.csv(drives, page)], { type: "text/csv" })));
+    addEventListener("hashchange", goToAddress);
     find("curves").addEventListener("pointermove", (event) => tip(curves.words(), event));
     find("curves").addEventListener("pointerleave", () => tip(null));
     find("scale").addEventListener("click", () => setCommonScale(!curves.common));
@@ -188,23 +203,57 @@ const viewer = (() => {
     }
   }
 
+  const seen = () => views.find((view) => !view.box.hidden);
+  const fileName = () => `${page.token.replaceAll(/[^A-Za-z0-9_-]+/g, "-").slice(0, 60)}-${(player.time / player.rate).toFixed(1)}s`;
+
+  function fillLayers() {
+    find("layers").replaceChildren(...LAYERS.map(([name, title, words]) => {
+      const box = element("input", { type: "checkbox", id: `layer-${name}` });
+      box.checked = layers[name];
+      box.addEventListener("change", () => { layers[name] = box.checked; player.refresh(); });
+      return element("label", {}, box, element("span", { text: title }, element("small", { text: words })));
+    }));
+  }
+
+  function keepAddress(seconds) {
+    const { zoom, follow, x, y, headingUp } = camera, on = LAYERS.map(([name]) => name).filter((name) => layers[name]);
+    address.write(address.text({ time: seconds, zoom, follow, x, y, up: headingUp, show: drives.length > 1 ? showing : null, layers: on, common: curves.common }));
+  }
+
+  function goToAddress() {
+    const wanted = address.read();
+    if (wanted.zoom !== null) camera.zoom = Math.max(1, Math.min(60, wanted.zoom));
+    if (wanted.x !== null && wanted.y !== null) {
+      Object.assign(camera, { x: wanted.x, y: wanted.y });
+      setFollow(false);
+    }
+    if (wanted.up) setHeadingUp(true);
+    if (wanted.show !== null && drives.length > 1) show(["0", "1"].includes(wanted.show) ? Number(wanted.show) : "both");
+    if (wanted.layers !== null) for (const [name] of LAYERS) layers[name] = wanted.layers.includes(name);
+    fillLayers();
+    if (wanted.common !== null) setCommonScale(wanted.common);
+    player.seek(wanted.time === null ? 0 : Math.round(wanted.time * player.rate));
+  }
+
   function setCommonScale(on) {
     curves.common = on;
     find("scale").setAttribute("aria-pressed", on);
-    const scale = on ? "one scale for all rules" : "each rule on its own scale";
+    const scale = page.calibrated ? `× its usual level (dashed line), ${on ? "one scale for all" : "each rule on its own scale"}` : "each rule on its own scale";
     const missing = drives.some((drive) => drive.explained) ? "" : "not known for this run: drive it with --attribution teacher · ";
     find("pressure-note").textContent = `${missing}${page.calibrated ? "" : "not calibrated · "}${scale}`;
+    find("scale").hidden = !page.calibrated;
     player.refresh();
   }
 
   const KEYS = {
     " ": () => player.toggle(), ArrowRight: (event) => player.step(event.shiftKey ? 10 : 1),
     ArrowLeft: (event) => player.step(event.shiftKey ? -10 : -1), Home: () => player.seek(0), End: () => player.seek(player.last),
-    f: () => setFollow(!camera.follow), r: () => setHeadingUp(!camera.headingUp), d: () => theme.toggle(), "?": () => toggleLegend(),
+    f: () => setFollow(!camera.follow), r: () => setHeadingUp(!camera.headingUp), d: () => theme.toggle(), "?": () => toggle("legend"), l: () => toggle("layers"), e: () => toggle("export"),
+    n: () => nextIncident(),
     "+": () => setSpeed(SPEEDS[Math.min(SPEEDS.length - 1, SPEEDS.indexOf(player.speed) + 1)]),
     "-": () => setSpeed(SPEEDS[Math.max(0, SPEEDS.indexOf(player.speed) - 1)]),
     "[": () => find("before").href && find("before").click(), "]": () => find("after").href && find("after").click(),
-    Escape: () => { find("legend").hidden = true; },
+    Escape: () => { for (const name of POPOVERS) close(name); },
   };
 
   function listenToKeys() {
@@ -219,11 +268,25 @@ const viewer = (() => {
     addEventListener("keyup", (event) => { if (event.key === " ") event.preventDefault(); });
   }
 
-  function toggleLegend() {
-    const box = find("legend");
-    box.hidden = !box.hidden;
-    find("legend-button").setAttribute("aria-expanded", !box.hidden);
-    if (!box.hidden) fillLegend(box);
+  const POPOVERS = ["legend", "layers", "export"];
+
+  function close(name) {
+    find(name).hidden = true;
+    find(`${name}-button`).setAttribute("aria-expanded", false);
+  }
+
+  function toggle(name) {
+    const opens = find(name).hidden;
+    POPOVERS.forEach(close);
+    find(name).hidden = !opens;
+    find(`${name}-button`).setAttribute("aria-expanded", opens);
+    if (opens && name === "legend") fillLegend(find("legend"));
+  }
+
+  // The first incident after now, or the first of all.
+  function nextIncident() {
+    const frames = drives.flatMap((drive) => drive.incidents.map((one) => one.frame)).sort((a, b) => a - b);
+    if (frames.length) jump(frames.find((frame) => frame > player.frame) ?? frames[0]);
   }
 
   function fillLegend(box) {
@@ -246,13 +309,23 @@ const viewer = (() => {
       [shape("pedestrian", (c) => c.arc(0, 0, 5, 0, 7)), "pedestrian"],
       [shape("bicycle", (c) => c.ellipse(0, 0, 9, 3.5, 0, 0, 7)), "bicycle"],
       [shape("static", (c) => { c.moveTo(6, 0); c.lineTo(-5, 5); c.lineTo(-5, -5); }), "cone, sign, barrier"],
-      [shape("pressure", (c) => c.roundRect(-11, -5, 22, 10, 2)), "the redder, the larger its share of the collision pressure"],
+      [shape("pressure", (c) => c.roundRect(-11, -5, 22, 10, 2)), `the redder, the more it presses: its share of the collision pressure times that pressure, full at ${page.most} times the usual level`],
+      [sign((c) => { c.strokeStyle = theme.color("bad"); c.lineWidth = 2; c.beginPath(); c.roundRect(-13, -7, 26, 14, 3); c.stroke(); }), "the one that an incident is about; a star marks the impact"],
       [line("light-red", 6), "red light"], [line("light-yellow", 6, [5, 3]), "yellow light"], [line("light-green", 3), "green light"],
     ];
+    const curvesOf = [
+      [sign((c) => { c.fillStyle = c.strokeStyle = theme.color("rule-collision"); c.lineWidth = 1.6; c.beginPath(); c.moveTo(-22, 7); c.lineTo(-6, 3); c.lineTo(4, -6); c.lineTo(22, 5); c.stroke(); c.globalAlpha = 0.22; c.lineTo(22, 9); c.lineTo(-22, 9); c.fill(); }),
+        "how strongly a rule presses on the plan of that moment: the size of its cost's gradient as a multiple of the usual one (×), drawn as log(1 + ×)"],
+      [line("muted", 1, [4, 3]), "the usual level, 1×: a quarter of the moments in which the rule is felt are above it"],
+      ...(drives.length > 1 ? [[line("ink", 1.4, [3, 3]), "the second planner"]] : []),
+      [line("ink", 5), "a risk of that kind happened, from executed states alone"],
+      [line("bad", 1.5), "an incident begins; dotted: from there on nothing that was tried avoids it"],
+    ];
     const keys = [["space", "play, pause"], ["← →", "one sample; with shift one second"], ["home end", "start, end"], ["− +", "speed"],
-      ["F  R  D", "follow, heading up, dark"], ["[ ]", "other scenarios"]];
+      ["F  R  D", "follow, heading up, dark"], ["N", "next incident"],
+      ["L  E", "layers, export"], ["[ ]", "other scenarios"]];
     const list = (rows) => element("dl", {}, ...rows.flatMap(([what, text]) => [element("dt", {}, what), element("dd", { text })]));
-    box.replaceChildren(element("h2", { text: "What is what" }), list(entries), element("h2", { text: "Keys" }),
+    box.replaceChildren(element("h2", { text: "What is what" }), list(entries), element("h2", { text: "Rule pressure" }), list(curvesOf), element("h2", { text: "Keys" }),
       list(keys.map(([key, text]) => [element("kbd", { text: key }), text])), element("p", { className: "hint", text: "Drag to move, wheel to zoom, double click to follow again." }));
   }
 
@@ -260,7 +333,7 @@ const viewer = (() => {
   listenToControls();
   listenToKeys();
   setSpeed(1);
-  setCommonScale(page.calibrated);
+  setCommonScale(false);
   if (drives.length > 1) {
     camera.zoom = 6;
     show("both");
@@ -273,7 +346,6 @@ const viewer = (() => {
   });
   new ResizeObserver(() => player.refresh()).observe(find("views"));
   player.onChange(draw);
-  const start = /^#t=([\d.]+)$/.exec(location.hash);
-  player.seek(start ? Math.round(Number(start[1]) * player.rate) : 0);
-  return { page, drives, player, camera, views, curves, card, road };
+  goToAddress();
+  return { page, drives, player, camera, views, curves, card, road, list, layers };
 })();

@@ -3,7 +3,7 @@
 const LIGHT_NAMES = ["", "green", "yellow", "red", "unknown"];
 const PALETTE = [
   "ground", "road", "route", "walk", "edge", "divider", "connector", "stop", "ink", "muted", "panel", "vehicle", "pedestrian", "bicycle",
-  "static", "outline", "pressure", "ego-a", "ego-b", "light-green", "light-yellow", "light-red", "light-unknown", "expert",
+  "static", "outline", "pressure", "ego-a", "ego-b", "bad", "rule-collision", "rule-lane", "rule-speed", "light-green", "light-yellow", "light-red", "light-unknown", "expert",
 ];
 const VEHICLE = 0, PEDESTRIAN = 1, BICYCLE = 2, CONE = 3, SIGN = 5;
 
@@ -18,8 +18,12 @@ class SceneView {
     this.expert = unpackScaled(page.expert, page.step);
     this.goal = page.goal ? page.goal.map((value) => value * page.step) : null;
     this.hovered = null;
+    this.ruleNames = page.rules.map(({ name }) => name);
+    this.overlays = new Overlays(this, page);
     this.readColors();
   }
+
+  ruleColor(rule) { return theme.color(`rule-${this.ruleNames[rule]}`) || this.color.ink; }
 
   readColors() {
     this.color = Object.fromEntries(PALETTE.map((name) => [name, theme.color(name)]));
@@ -56,15 +60,19 @@ class SceneView {
     this.#drawRoad(road);
     this.#drawLights(road, time);
     this.#drawGoal();
+    this.overlays.drawBelow(time);
     this.#drawPaths(time);
     this.#drawForecasts(time);
     this.#drawPlan(time);
+    this.overlays.drawAbove(time);
     this.drive.tracks.forEach((track, i) => this.#drawTrack(track, i, time));
     this.#drawEgo(time);
+    this.overlays.drawMarks(time);
+    this.overlays.drawLabels(time, ratio);
     this.#drawScale(ratio);
   }
 
-  #stroke(path, color, width, dash = []) {
+  stroke(path, color, width, dash = []) {
     const c = this.context;
     c.strokeStyle = color;
     c.lineWidth = Math.max(width, 0.8 * this.pixel);
@@ -83,12 +91,13 @@ class SceneView {
     c.fill(road.crosswalks, "evenodd");
     c.fillStyle = color.stop;
     c.fill(road.stopLines, "evenodd");
-    this.#stroke(road.connectors, color.connector, 0.1, [0.8, 1.2]);
-    this.#stroke(road.dividers, color.divider, 0.14, [3, 3]);
-    this.#stroke(road.edges, color.edge, 0.18);
+    this.stroke(road.connectors, color.connector, 0.1, [0.8, 1.2]);
+    this.stroke(road.dividers, color.divider, 0.14, [3, 3]);
+    this.stroke(road.edges, color.edge, 0.18);
   }
 
   #zebra() {
+    if (this.context.isSvg) return this.color.walk;
     if (this.zebra?.color !== this.color.walk) {
       const tile = document.createElement("canvas");
       tile.width = tile.height = 12;
@@ -115,7 +124,7 @@ class SceneView {
         c.lineTo(lerp(x0, x1, 0.94), lerp(y0, y1, 0.94));
       }
       const width = wanted === 3 ? 0.8 : wanted === 2 ? 0.8 : 0.4;
-      this.#stroke(null, this.color[`light-${LIGHT_NAMES[wanted]}`], width, wanted === 2 ? [0.5, 0.35] : []);
+      this.stroke(null, this.color[`light-${LIGHT_NAMES[wanted]}`], width, wanted === 2 ? [0.5, 0.35] : []);
     }
     c.lineCap = "round";
   }
@@ -125,7 +134,7 @@ class SceneView {
     const c = this.context, [x, y] = this.goal, size = Math.max(1.1, 7 * this.pixel);
     c.beginPath();
     c.arc(x, y, size, 0, 7);
-    this.#stroke(null, this.color.muted, 0.2, [0.6, 0.5]);
+    this.stroke(null, this.color.muted, 0.2, [0.6, 0.5]);
     c.beginPath();
     c.arc(x, y, size / 3, 0, 7);
     c.fillStyle = this.color.muted;
@@ -141,14 +150,14 @@ class SceneView {
   #drawPaths(time) {
     const c = this.context, drive = this.drive, frame = drive.frame(time), ego = drive.ego(time);
     this.#line(this.expert, 0, this.expert.length / 2 - 1);
-    this.#stroke(null, this.color.expert, 0.16, [0.2, 0.9]);
+    this.stroke(null, this.color.expert, 0.16, [0.2, 0.9]);
     this.#line(drive.center, frame, drive.samples - 1);
     c.globalAlpha = 0.4;
-    this.#stroke(null, this.own, 0.14, [0.5, 0.7]);
+    this.stroke(null, this.own, 0.14, [0.5, 0.7]);
     c.globalAlpha = 0.8;
     this.#line(drive.center, 0, frame);
     c.lineTo(ego.x, ego.y);
-    this.#stroke(null, this.own, 0.35);
+    this.stroke(null, this.own, 0.35);
     c.globalAlpha = 1;
   }
 
@@ -165,7 +174,7 @@ class SceneView {
       c.moveTo(pose.x, pose.y);
       for (let k = 0; k < points; k++) c.lineTo(xy[at + 2 * k], xy[at + 2 * k + 1]);
       c.globalAlpha = 0.6;
-      this.#stroke(null, this.color.ink, 0.2, [0.7, 0.6]);
+      this.stroke(null, this.color.ink, 0.2, [0.7, 0.6]);
       c.globalAlpha = 1;
     }
   }
@@ -182,10 +191,10 @@ class SceneView {
     for (let k = first; k < plans.points; k++) c.lineTo(points[2 * k], points[2 * k + 1]);
     c.lineCap = "butt";
     c.globalAlpha = 0.3;
-    this.#stroke(null, this.own, 1.9);
+    this.stroke(null, this.own, 1.9);
     c.globalAlpha = 1;
     c.lineCap = "round";
-    this.#stroke(null, this.own, 0.3);
+    this.stroke(null, this.own, 0.3);
     const second = Math.max(1, Math.round(10 / plans.every));
     c.fillStyle = this.color.ground;
     for (let k = second - 1; k < plans.points; k += second) {
@@ -193,11 +202,11 @@ class SceneView {
       c.beginPath();
       c.arc(points[2 * k], points[2 * k + 1], Math.max(0.3, 2.2 * this.pixel), 0, 7);
       c.fill();
-      this.#stroke(null, this.own, 0.16);
+      this.stroke(null, this.own, 0.16);
     }
   }
 
-  #inPose(pose, paint) {
+  inPose(pose, paint) {
     const c = this.context;
     c.save();
     c.translate(pose.x, pose.y);
@@ -209,13 +218,13 @@ class SceneView {
   #drawTrack(track, index, time) {
     const pose = this.drive.pose(track, time);
     if (!pose) return;
-    const share = this.drive.shareOf(index, time) ?? 0, hovered = this.hovered === index;
+    const share = this.drive.tintOf(index, time), hovered = this.hovered === index;
     const color = this.color[["vehicle", "pedestrian", "bicycle"][track.type] ?? "static"];
-    this.#inPose(pose, (c) => {
+    this.inPose(pose, (c) => {
       this.#outline(c, track, pose);
       if (share > 0.01) {
         c.globalAlpha = 0.25 + 0.75 * share;
-        this.#stroke(null, this.color.pressure, 0.5 + 1.1 * share);
+        this.stroke(null, this.color.pressure, 0.5 + 1.1 * share);
         c.globalAlpha = 1;
       }
       c.fillStyle = color;
@@ -226,7 +235,7 @@ class SceneView {
         c.fill();
         c.globalAlpha = 1;
       }
-      this.#stroke(null, hovered ? this.color.ink : this.color.outline, hovered ? 2.5 * this.pixel : 0.1);
+      this.stroke(null, hovered ? this.color.ink : this.color.outline, hovered ? 2.5 * this.pixel : 0.1);
       if (track.type === VEHICLE) this.#windscreen(c, pose);
     });
   }
@@ -266,13 +275,13 @@ class SceneView {
 
   #drawEgo(time) {
     const ego = this.drive.ego(time);
-    this.#inPose(ego, (c) => {
+    this.inPose(ego, (c) => {
       c.beginPath();
       c.roundRect(-ego.length / 2, -ego.width / 2, ego.length, ego.width, 0.55);
-      this.#stroke(null, this.color.ground, 0.7);
+      this.stroke(null, this.color.ground, 0.7);
       c.fillStyle = this.own;
       c.fill();
-      this.#stroke(null, this.color.ink, 0.16);
+      this.stroke(null, this.color.ink, 0.16);
       this.#windscreen(c, ego);
     });
   }

@@ -12,8 +12,9 @@ import torch
 
 from radp.attribution import Calibration
 from radp.cli.main import main
+from radp.incidents.explain import at_moment, explain_plan, explain_planner, worst_moments
+from radp.incidents.words import sentence
 from radp.planners import load_planner
-from radp.report.explain import explain_plan, explain_planner, sentence, worst_moments
 from radp.report.plan_file import read_plan
 from radp.rules import default_rules
 from radp.runs.errors import BadInput
@@ -97,12 +98,17 @@ def test_sentences_of_calm_and_of_several_rules() -> None:
 
 def test_every_frame_or_the_worst_ones_of_a_drive() -> None:
     scenarios = short_scenarios(2)
-    every = explain_planner(load_planner("constant_velocity"), scenarios, SCALES, "nonreactive", worst=None)
-    worst = explain_planner(load_planner("constant_velocity"), scenarios, SCALES, "nonreactive", worst=1)
+    driver = load_planner("constant_velocity")
+    every = explain_planner(driver, scenarios, SCALES, "nonreactive", worst=None, verify=False)
+    worst = explain_planner(driver, scenarios, SCALES, "nonreactive", worst=1, verify=False)
     for scenario, all_of_it, chosen in zip(scenarios, every, worst):
         assert [moment["step"] for moment in all_of_it.moments] == list(range(scenario.frames - 1))
-        peaks = [max(rule["pressure"] for rule in moment["rules"]) for moment in all_of_it.moments]
-        assert chosen.moments == [all_of_it.moments[int(np.argmax(peaks))]]
+        taken = {s for one in all_of_it.incidents for s in range(one.frame - 30, one.end + 11)}
+        free = [moment for moment in all_of_it.moments if moment["step"] not in taken]
+        peaks = [max(rule["pressure"] for rule in moment["rules"]) for moment in free]
+        assert chosen.moments == ([free[int(np.argmax(peaks))]] if free else [])
+        (now,) = at_moment(all_of_it, 1.0).moments
+        assert now == all_of_it.moments[10]
 
 
 def test_worst_moments_are_a_second_apart() -> None:
@@ -111,6 +117,7 @@ def test_worst_moments_are_a_second_apart() -> None:
     pressure = np.zeros((50, 2))
     pressure[[20, 21, 45], [0, 0, 1]] = 3.0, 2.9, 1.0
     assert worst_moments(SimpleNamespace(pressure=pressure), 2) == [20, 45]
+    assert worst_moments(SimpleNamespace(pressure=pressure), 2, taken=range(15, 30)) == [0, 45]
 
 
 @pytest.fixture
@@ -156,7 +163,7 @@ def test_verb_explains_a_file_and_a_drive(
 ) -> None:
     np.savez(tmp_path / "plan.npz", trajectory=into_the_car(small_scenario()))
     one = ["explain", "--scenario", str(scenario_file), "--trajectory", str(tmp_path / "plan.npz")]
-    assert main(one) == 0
+    assert main([*one, "--calibration", "none"]) == 0
     assert "not calibrated: the pressures of different rules cannot be compared" in capsys.readouterr().out
     (tmp_path / "scales").mkdir()
     SCALES.save(tmp_path / "scales")
@@ -167,8 +174,11 @@ def test_verb_explains_a_file_and_a_drive(
     explained = json.loads(capsys.readouterr().out)
     assert explained["calibrated"] and len(explained["scenarios"][0]["moments"]) == 1
     drive = ["explain", "--scenarios", str(scenario_file), "--planner", "constant_velocity", "--agents", "nonreactive"]
-    assert main([*drive, "--worst", "1"]) == 0
-    assert capsys.readouterr().out.count("At ") == 1
+    assert main([*drive, "--no-verify", "--at", "0.2"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("At 0.2 s") == 1 and said.count("At ") == 1 and "Usual levels: radp-mini." in said
+    assert main([*drive, "--token", "nobody"]) == 2
+    assert main([*drive, "--at", "99"]) == 2
     assert main([*drive, "--trajectory", "x.csv"]) == 2
     assert main([*one, "--at", "999"]) == 2
     assert main([*one, "--calibration", str(tmp_path)]) == 2

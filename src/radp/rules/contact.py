@@ -1,0 +1,62 @@
+"""Where a plan meets somebody or leaves its road: exact verdicts on plans, without gradients.
+
+The contact gate of alignment, its focus states and the watch over states all go by these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from radp.geometry.boxes import separation_of
+from radp.rules.body import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER
+from radp.rules.collision import Collision
+from radp.rules.context import RuleContext
+from radp.rules.lane import BodyLane
+from radp.sim.plan import STEP_SECONDS
+
+MARGIN, WITHIN = 0.3, 4.0  # m, s: a plan that comes so near so soon is one to mend
+OUTSIDE = 0.3  # m beyond the corridor's border that count as off the road, as in the metric of the drivable area
+BESIDE = 0.5  # m: a follower's box overlaps the ego's lane of travel, widened by this
+_COLLISION, _LANE = Collision(), BodyLane()
+
+
+@torch.no_grad()
+def first_contact(plan: Tensor, context: RuleContext, margin: float = 0.0) -> Tensor:
+    """(B, H, 4) -> (B,) seconds until somebody is overlapped, or nearer than `margin` metres; inf if that never is."""
+    return _first(_COLLISION.violation(plan, context) > -margin)
+
+
+@torch.no_grad()
+def first_off_road(plan: Tensor, context: RuleContext) -> Tensor:
+    """(B, H, 4) -> (B,) seconds until a corner of the body is 0.3 m outside the corridor of the route; inf if none is.
+
+    A body that is outside now has left already: then it is inf, because no plan can mend that.
+    """
+    outside = _LANE.violation(plan, context) > OUTSIDE
+    now = _LANE.violation(plan.new_tensor([[[0.0, 0.0, 1.0, 0.0]]]).expand(len(plan), 1, 4), context) > OUTSIDE
+    return _first(outside & ~now)
+
+
+@torch.no_grad()
+def avoidable(context: RuleContext) -> RuleContext:
+    """The same without those whom no plan can avoid: who is touched already, and who follows in the ego's lane.
+
+    An executed future of a follower is its answer to what the ego did. A plan that brakes would be hit by it, and
+    the rule would forbid to brake.
+    """
+    now, size = context.agents[:, :, 0], context.agent_size.to(context.agents)
+    ego = now.new_tensor([REAR_TO_CENTER, 0.0, 1.0, 0.0]).expand_as(now)
+    touched = separation_of(ego, now.new_tensor([EGO_LENGTH, EGO_WIDTH]), now, size) <= 0
+    behind = now[..., 0] + size[..., 0] / 2 < FRONT - EGO_LENGTH
+    in_lane = now[..., 1].abs() < (EGO_WIDTH + size[..., 1]) / 2 + BESIDE
+    follows = behind & in_lane & (now[..., 2] > 0.5)
+    return replace(context, agent_valid=context.agent_valid & ~(touched | follows).unsqueeze(-1))
+
+
+def _first(happens: Tensor) -> Tensor:
+    """(B, H) bool -> (B,) seconds of the first step at which it is true, else inf."""
+    seconds = STEP_SECONDS * torch.arange(1, happens.shape[1] + 1, device=happens.device)
+    return torch.where(happens, seconds, torch.inf).amin(-1)

@@ -1,0 +1,36 @@
+"use strict";
+// Questions to the studio's server. Addresses are relative: the token is in the page's own.
+const ask = (() => {
+  async function send(path, options) {
+    const answer = await fetch(path, { cache: "no-store", ...options });
+    if (answer.ok) return answer;
+    let reason = `${answer.status}`;
+    try { reason = (await answer.json()).error ?? reason; } catch { /* no JSON: the number must do */ }
+    throw new Error(reason);
+  }
+  const post = (path, body) => send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  return {
+    get: async (path) => (await send(`api/${path}`)).json(),
+    post: async (path, data) => (await post(`api/${path}`, JSON.stringify(data))).json(),
+    text: async (path, data) => (await post(`api/${path}`, JSON.stringify(data))).text(),
+    load: async (text) => (await post("api/load", text)).json(),
+  };
+})();
+
+// One question at a time: while it is under way only the newest of those that come is kept.
+class Newest {
+  constructor(work) { Object.assign(this, { work, busy: false, waiting: null }); }
+
+  ask(question) {
+    if (this.busy) { this.waiting = question; return; }
+    this.busy = true;
+    this.work(question).finally(() => {
+      this.busy = false;
+      const next = this.waiting;
+      this.waiting = null;
+      if (next !== null) this.ask(next);
+    });
+  }
+
+  get idle() { return !this.busy; }
+}

@@ -1,0 +1,159 @@
+"""Alignment that is held by the base planner's own answers instead of logs: specific, and possible on any state.
+
+    L = mean of a * d(answer, base's answer at the same noise) + lambda * sum_i w_i f(J_i / s_i)
+
+d is the error of the diffusion loss, a is 1, and less where the base's answer is itself one to mend. Without rules the
+loss is 0 at the base. Ranked, the second term is gone: where the base's own plans meet somebody, the best of them that
+meets nobody stands in for the base's answer of the ego.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from radp.model.chain import Known
+from radp.model.encoder import Encoding
+from radp.model.loss import add_noise, answer_distance
+from radp.model.network import DiffusionModel
+from radp.model.sampler import STEPS, plans_in_metres
+from radp.model.schedule import training_times
+from radp.rules import RuleContext
+from radp.scenario import Scenario
+from radp.scene.samples import Samples
+from radp.scene.scene import XY, Scene, present
+from radp.training.align_task import AlignTask
+from radp.training.own_plans import OwnPlans
+from radp.training.settings import AlignConfig
+
+
+@dataclass(frozen=True)
+class StateBatch:
+    """B states of a step and their rows (B,) among all samples."""
+
+    rows: np.ndarray
+    scene: Scene
+
+
+@dataclass(frozen=True)
+class Answers:
+    """C answers and what each should be, (C, P, 81, 4) in target space; `times` (C,)."""
+
+    answer: Tensor
+    base: Tensor
+    wanted: Tensor  # the base's, or for the ego of a ranked state the best own plan
+    ranked: Tensor  # (C,) bool: where it is that plan
+    times: Tensor
+    judged: slice  # of C: the answers that the rules look at
+
+
+class AnchoredTask(AlignTask):
+    """The states are taken as they are, without augmentation, and all dropout is off: the anchor is exact."""
+
+    def __init__(
+        self,
+        config: AlignConfig,
+        base: DiffusionModel,
+        samples: Samples,
+        validation: Samples | None = None,
+        scenarios: Sequence[Scenario] = (),
+        focus: Sequence[int] = (),
+    ) -> None:
+        self.reference = deepcopy(base).eval().requires_grad_(False)  # before adapters are put into `base`
+        super().__init__(config, base, samples, validation, scenarios, focus)
+        ranked = focus if config.avoid.way == "ranked" else ()
+        self.own = OwnPlans(self.reference, self.terms, config, ranked)
+
+    def batch(self, step: int, rank: int, processes: int) -> StateBatch:  # type: ignore[override]
+        rows = self.rows(step, rank, processes)
+        return StateBatch(rows, self.samples.read(rows))
+
+    def loss(  # type: ignore[override]
+        self, model: nn.Module, batch: StateBatch, generator: torch.Generator
+    ) -> tuple[Tensor, dict[str, float]]:
+        model.eval()
+        scene, config = batch.scene, self.config
+        observed = self.reference.observe(scene)
+        encoding = self.own.encoding(batch.rows, observed)
+        known = Known.of(self.base, observed, encoding)
+        with torch.no_grad():
+            reference = Known.of(self.reference, observed, encoding)
+        if config.avoid.way == "chain":
+            answers = self._chain(batch, known, reference, generator)
+        else:
+            answers = self._at_random_noise(batch, known, reference, encoding, generator)
+        draws = len(answers.answer) // len(scene)
+        contexts = self.terms.contexts(scene, self.base.config.horizon, draws)
+        plan, usual = (plans_in_metres(self.base, x, scene)[:, 0] for x in (answers.answer, answers.base))
+        free = self._to_mend(usual, contexts) if config.avoid.gate else torch.zeros(len(usual), dtype=torch.bool)
+        distance = self._distance(answers, known)
+        weight = torch.where(free & ~answers.ranked, config.avoid.free, 1.0)
+        total = anchor = (weight * distance).mean()
+        moved = (plan - usual)[..., XY].detach().norm(dim=-1).mean(-1)
+        parts = {"anchor": anchor.item(), "to_mend": free.float().mean().item()}
+        parts |= {"moved/ordinary": _mean(moved[~free]), "moved/to_mend": _mean(moved[free])}
+        if config.rules and config.avoid.way != "ranked":
+            chosen, times = answers.judged, answers.times[answers.judged]
+            counted = (config.min_time <= times) & (times <= config.max_time)
+            judged = self.terms.judge(plan[chosen], [_part(context, chosen) for context in contexts], counted)
+            rule_loss = self.terms.total(judged)
+            total = anchor + rule_loss
+            parts |= self.terms.records(judged)
+            parts |= {"rules": rule_loss.item(), "opened": judged.opened.float().mean().item()}
+        return total, parts
+
+    def _at_random_noise(
+        self, batch: StateBatch, known: Known, reference: Known, encoding: Encoding, generator: torch.Generator
+    ) -> Answers:
+        """Own plans, noised: the answer to one of them is held to the base's, or to the best plan of a ranked state."""
+        draws = self.config.avoid.draws
+        clean, best = self.own.plans(batch.rows, batch.scene, encoding)
+        best = best & self.config.rules
+        clean, best = clean.repeat_interleave(draws, 0), best.repeat_interleave(draws, 0)
+        time = training_times(len(batch.rows), draws, generator)
+        x = add_noise(clean, time, torch.randn(clean[:, :, 1:].shape, generator=generator))
+        with torch.no_grad():
+            base = reference.answer(x, time)
+        wanted = base.clone()
+        wanted[best, 0] = clean[best, 0]
+        return Answers(known.answer(x, time), base, wanted, best, time, slice(None))
+
+    def _chain(self, batch: StateBatch, known: Known, reference: Known, generator: torch.Generator) -> Answers:
+        """The end of the own chain, where the rules look; and one earlier call, which has the base's answer alone."""
+        model, states = self.base.config, len(batch.rows)
+        noise = torch.randn(states, 1, model.predicted, model.horizon, 4, generator=generator)
+        trace: list[tuple[Tensor, Tensor, Tensor]] = []
+        known.draw(noise, self.config.avoid.calls, trace)
+        last = trace[-1]
+        earlier = trace[int(torch.randint(STEPS + 1 - self.config.avoid.calls, (), generator=generator))]
+        with torch.no_grad():
+            bases = [reference.answer(x.detach(), time) for time, x, _ in (last, earlier)]
+        answers = [last[2], known.answer(earlier[1].detach(), earlier[0])]
+        # draws of one state stand in a row
+        answer, base = (torch.stack(pair, 1).flatten(0, 1) for pair in (answers, bases))
+        times = torch.stack((last[0], earlier[0]), 1).flatten()
+        return Answers(answer, base, base, torch.zeros(len(base), dtype=torch.bool), times, slice(0, None, 2))
+
+    def _distance(self, answers: Answers, known: Known) -> Tensor:
+        """(C,): the ego's distance, weighted, and the mean over the neighbours that are there."""
+        distance = answer_distance(self.base, answers.answer, answers.wanted)
+        there = present(known.current)[:, 1:].repeat_interleave(len(distance) // len(known.current), 0)
+        neighbours = (distance[:, 1:] * there).sum(-1) / there.sum(-1).clamp(min=1)
+        return self.config.ego_weight * distance[:, 0] + neighbours
+
+    def _to_mend(self, plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
+        """(C,) bool: whether the gate would open for these plans."""
+        return torch.stack([self.terms.opens(plan, context).any(-1) for context in contexts]).any(0)
+
+
+def _part(context: RuleContext, chosen: slice) -> RuleContext:
+    return context.rows(torch.arange(len(context.speed_now))[chosen])
+
+
+def _mean(values: Tensor) -> float:
+    return values.mean().item() if len(values) else 0.0

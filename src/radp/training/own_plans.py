@@ -1,0 +1,95 @@
+"""What the base planner makes of each state, kept in memory: the encoding of the scene, and plans of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from radp.model.chain import Known
+from radp.model.encoder import Encoding
+from radp.model.network import DiffusionModel
+from radp.model.sampler import plans_in_metres
+from radp.rules import RuleContext, rule_costs
+from radp.scene.scene import Scene
+from radp.training.loop import step_seed
+from radp.training.rule_terms import COMPRESSED_SCALES, RuleTerms, to_mend
+from radp.training.settings import AlignConfig
+
+Value = TypeVar("Value")
+
+
+class OwnPlans:
+    """The encoder does not learn in alignment, and the base's plans do not change: both are made once a state."""
+
+    def __init__(self, model: DiffusionModel, terms: RuleTerms, config: AlignConfig, ranked: Sequence[int]) -> None:
+        self.model, self.terms, self.config = model, terms, config
+        self.ranked = {int(row) for row in ranked}
+        self._encodings: dict[int, tuple[Tensor, Tensor]] = {}
+        self._plans: dict[int, tuple[Tensor, bool]] = {}
+
+    @torch.no_grad()
+    def encoding(self, rows: np.ndarray, observed: Scene) -> Encoding:
+        """Rows (B,) and their normalised scene -> its encoding."""
+        new = [b for b, row in enumerate(rows) if int(row) not in self._encodings]
+        found = dict(self._encodings)
+        if new:
+            made = self.model.encoder(observed[new])
+            found |= {int(rows[b]): (made.tokens[i].clone(), made.padded[i].clone()) for i, b in enumerate(new)}
+            self._encodings = self._bounded(found)
+        tokens, padded = zip(*(found[int(row)] for row in rows))
+        return Encoding(torch.stack(tokens), torch.stack(padded))
+
+    @torch.no_grad()
+    def plans(self, rows: np.ndarray, scene: Scene, encoding: Encoding) -> tuple[Tensor, Tensor]:
+        """One own plan of each state with its predictions, (B, P, 81, 4) in target space, and whether it was chosen as
+        the best (B,): then others met somebody or left the road, and this one does not.
+        """
+        found = dict(self._plans)
+        for count in (1, self.config.avoid.plans):
+            new = [b for b, row in enumerate(rows) if int(row) not in found and self._count(row) == count]
+            if new:
+                chosen = Encoding(encoding.tokens[new], encoding.padded[new])
+                found |= zip(rows[new].tolist(), self._made(rows[new], scene[new], chosen, count))
+        self._plans = self._bounded(found)
+        clean, best = zip(*(found[int(row)] for row in rows))
+        return torch.stack(clean), torch.tensor(best)
+
+    def _count(self, row: int) -> int:
+        return self.config.avoid.plans if int(row) in self.ranked else 1
+
+    def _made(self, rows: np.ndarray, scene: Scene, encoding: Encoding, count: int) -> list[tuple[Tensor, bool]]:
+        size = self.model.config
+        shape = (count, size.predicted, size.horizon, 4)
+        seeds = [step_seed(self.config.loop.seed + 2, int(row), 0) for row in rows]
+        noise = torch.stack([torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in seeds])
+        clean = Known.of(self.model, self.model.observe(scene), encoding).draw(noise)
+        choice = [-1] * len(rows)
+        if count > 1:
+            plans = plans_in_metres(self.model, clean, scene)[:, 0]
+            choice = best_of(plans, self.terms.contexts(scene, plans.shape[1], count), self.terms, count).tolist()
+        drawn = clean.unflatten(0, (len(rows), count))
+        return [(drawn[b, max(0, k)].clone(), k >= 0) for b, k in enumerate(choice)]
+
+    def _bounded(self, kept: dict[int, Value]) -> dict[int, Value]:
+        """Without the oldest, if there are too many."""
+        first = max(0, len(kept) - self.config.avoid.kept_states)
+        return dict(list(kept.items())[first:]) if first else kept
+
+
+def best_of(plans: Tensor, contexts: Sequence[RuleContext], terms: RuleTerms, count: int) -> Tensor:
+    """Plans (B * count, H, 4), those of one state in a row -> (B,) the best of each state.
+
+    That is the one with the smallest sum of w_i log(1 + J_i / 10) among those that come within 0.3 m of nobody and keep
+    their corners on the road, for 4 s. -1 if there is none, or if all are like that: then nothing is to be mended.
+    """
+    cost, spoilt = plans.new_zeros(len(plans)), torch.zeros(len(plans), dtype=torch.bool)
+    for context in contexts:
+        costs = rule_costs(plans, context, terms.rules)
+        cost = cost + (torch.log1p(costs / COMPRESSED_SCALES[1]) * terms.weights).sum(-1)
+        spoilt |= torch.stack(to_mend(plans, context)).any(0)
+    cost, spoilt = cost.masked_fill(spoilt, torch.inf).view(-1, count), spoilt.view(-1, count)
+    return torch.where(spoilt.any(1) & ~spoilt.all(1), cost.argmin(1), -1)

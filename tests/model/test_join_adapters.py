@@ -1,0 +1,51 @@
+"""Adapters of several rounds as one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from radp.model.adapters import CONFIG, add_adapters, join_adapters, load_adapters, save_adapters
+from radp.model.checkpoint import save_model
+from radp.model.config import LoraSettings
+from radp.planners.learned import load_planner_model, package_planner
+from radp.runs.errors import BadInput
+from tests.made_models import SMALL, randomised
+
+
+def made(path, seed: int, settings: LoraSettings):
+    wrapped = add_adapters(randomised(SMALL), settings)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in wrapped.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
+    save_adapters(wrapped, path)
+    return path
+
+
+def test_joined_adapters_answer_like_one_upon_the_other(tmp_path):
+    first = made(tmp_path / "first", 1, LoraSettings(rank=4, alpha=8))
+    second = made(tmp_path / "second", 2, LoraSettings(rank=2, alpha=3))
+    wanted = load_adapters(load_adapters(randomised(SMALL), first), second).state_dict()
+    join_adapters([first, second], tmp_path / "joined")
+    settings = json.loads((tmp_path / "joined" / CONFIG).read_text())
+    assert (settings["r"], settings["lora_alpha"]) == (6, 6)
+    save_model(randomised(SMALL), tmp_path / "base")
+    planner = package_planner(str(tmp_path / "base"), [first, second], tmp_path / "planner")
+    for found in (load_adapters(randomised(SMALL), tmp_path / "joined"), load_planner_model(planner)):
+        for name, value in found.state_dict().items():
+            torch.testing.assert_close(value, wanted[name], atol=1e-6, rtol=1e-5)
+    assert json.loads((planner / "planner.json").read_text()) == {"base": "../base"}
+
+
+def test_what_is_no_plain_adapter_is_refused(tmp_path):
+    first = made(tmp_path / "first", 1, LoraSettings())
+    settings = json.loads((first / CONFIG).read_text())
+    (first / CONFIG).write_text(json.dumps({**settings, "use_dora": True}))
+    with pytest.raises(BadInput, match="only plain LoRA"):
+        join_adapters([first], tmp_path / "joined")
+    with pytest.raises(BadInput, match="is missing"):
+        join_adapters([tmp_path / "nowhere"], tmp_path / "joined")

@@ -1,0 +1,81 @@
+"""Weights of rules as an input: an untrained input changes nothing, a trained one does; and how they are given."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from radp.model.checkpoint import load_model, save_model
+from radp.model.config import ModelConfig
+from radp.model.network import DiffusionModel
+from radp.model.rule_weights import conditioned, log_weights, parse_weights
+from radp.planners.diffusion import DiffusionPlanner
+from radp.runs.errors import BadInput
+from radp.scene.scene import Scene
+from tests.made_scenes import made_scene
+from tests.planners.test_learned import SMALL, awake
+
+RULES = ("collision", "comfort", "goal")
+
+
+def planned(model: DiffusionModel, scene: Scene, **weights: float) -> torch.Tensor:
+    planner = DiffusionPlanner(model, "p", steps=3)
+    return planner.plan(scene, torch.Generator().manual_seed(0), weights or None).trajectory
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    return made_scene(batch=2)
+
+
+def test_an_untrained_input_is_bit_identical_and_a_trained_one_listens(scene: Scene) -> None:
+    base = awake(SMALL)
+    model = conditioned(base, RULES)
+    assert model.config.rule_weights == RULES and conditioned(model, RULES) is model
+    plain = planned(base, scene)
+    assert torch.equal(planned(model, scene), plain) and torch.equal(planned(model, scene, comfort=4.0), plain)
+    with torch.no_grad():
+        model.decoder.weight_embedding.fc2.weight.normal_(generator=torch.Generator().manual_seed(1))
+    heard = planned(model, scene, comfort=4.0)
+    assert not torch.equal(heard, planned(model, scene)) and torch.equal(heard, planned(model, scene, comfort=4.0))
+    torch.testing.assert_close(planned(model, scene), planned(model, scene, comfort=1.0, goal=1.0))
+    mixed = replace(scene, rule_weights=torch.randn(len(scene), 3, generator=torch.Generator().manual_seed(2)))
+    assert not torch.equal(planned(model, mixed), planned(model, scene))  # each scene with its own
+
+
+def test_the_input_is_kept_on_disk(tmp_path: Path) -> None:
+    model = conditioned(awake(SMALL), RULES)
+    with torch.no_grad():
+        model.decoder.weight_embedding.fc2.weight.fill_(0.5)
+    again = load_model(save_model(model, tmp_path))
+    assert again.config == model.config and ModelConfig.from_json(model.config.to_json()) == model.config
+    assert (again.decoder.weight_embedding.fc2.weight == 0.5).all()
+
+
+def test_weights_in_words_and_numbers() -> None:
+    assert parse_weights(["collision=3", "goal=0.5"]) == {"collision": 3.0, "goal": 0.5}
+    config = replace(SMALL, rule_weights=RULES)
+    given = log_weights(config, {"goal": 0.5}, "p")
+    torch.testing.assert_close(given, torch.tensor([[0.0, 0.0, math.log(0.5)]]))
+    assert log_weights(SMALL, {}, "p") is None
+
+
+@pytest.mark.parametrize("word", ["collision", "=3", "collision=", "collision=-1", "collision=nan", "collision=x"])
+def test_words_that_are_no_weights(word: str) -> None:
+    with pytest.raises(BadInput, match="no weight of a rule"):
+        parse_weights([word])
+
+
+def test_who_takes_no_weights_says_so() -> None:
+    with pytest.raises(BadInput, match="takes no weights of rules"):
+        log_weights(SMALL, {"goal": 2.0}, "p")
+    with pytest.raises(BadInput, match="no weight of 'lane', only of collision, comfort, goal"):
+        log_weights(replace(SMALL, rule_weights=RULES), {"lane": 2.0}, "p")
+    with pytest.raises(BadInput, match="takes weights of collision"):
+        conditioned(conditioned(awake(SMALL), RULES), ["lane"])
+    with pytest.raises(BadInput, match="two weights"):
+        parse_weights(["goal=1", "goal=2"])

@@ -1,0 +1,215 @@
+"""Alignment held by the base: nothing is learnt where no rule speaks, and what the gate lets through is the contact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from radp.model.chain import Known
+from radp.model.config import MINI
+from radp.model.sampler import plans_in_metres, sample_plans
+from radp.rules.body import EGO_WIDTH
+from radp.runs.errors import BadInput
+from radp.training.align import check_way
+from radp.training.anchored import AnchoredTask, StateBatch
+from radp.training.own_plans import best_of
+from radp.training.rule_terms import RuleTerms
+from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig
+from tests.made_models import SAMPLED, randomised
+from tests.made_scenes import made_scene
+from tests.rules.hand_made import scene, straight_plan, straight_route
+
+TINY = replace(
+    MINI, hidden=24, heads=2, encoder_depth=1, decoder_depth=1, mixer_channels=16, preproj_hidden=32, noise_draws=2,
+    ego_speed=True, speed_dropout=0.5, seam_s=0.5,
+)  # fmt: skip
+LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead
+AVOID = AvoidConfig(hold="base", rule_set="avoid", gate=True, without=("comfort", "goal"))
+
+
+class Moments:
+    """Samples that are all the same few scenes."""
+
+    def __init__(self, moments) -> None:
+        self.moments = moments
+
+    def __len__(self) -> int:
+        return 100
+
+    def read(self, rows: np.ndarray):
+        return self.moments[[int(row) % len(self.moments) for row in rows]]
+
+
+def task_of(moments=None, *, rules: bool = True, focus=(), **changes) -> AnchoredTask:
+    moments = made_scene(2, agents=20, lanes=40, route_lanes=12) if moments is None else moments
+    config = AlignConfig(
+        loop=LoopConfig(steps=2, batch=2), avoid=replace(AVOID, **changes), rules=rules, focus_share=0.5, strength=1.0
+    )
+    return AnchoredTask(config, randomised(TINY), Moments(moments), focus=focus)
+
+
+def loss_of(task: AnchoredTask, seed: int = 0):
+    task.model.train()
+    return task.loss(task.model, task.batch(0, 0, 1), torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("trained", ["adapters", "decoder"])
+@pytest.mark.parametrize("way", ["x0", "chain", "ranked"])
+def test_without_rules_the_loss_is_zero_at_the_base(way, trained):
+    task = task_of(way=way, trained=trained, rules=False, focus=range(100))
+    loss, parts = loss_of(task)
+    loss.backward()
+    assert loss.item() == pytest.approx(0.0, abs=1e-9) and parts["moved/ordinary"] == pytest.approx(0.0, abs=1e-4)
+    learns = [p for p in task.model.parameters() if p.requires_grad]
+    assert learns and all(p.grad is None or float(p.grad.abs().max()) < 1e-4 for p in learns)
+
+
+def test_another_answer_than_the_bases_costs():
+    task = task_of(rules=False, trained="decoder", gate=False)
+    with torch.no_grad():
+        task.base.decoder.final_layer.fc2.bias += 0.1
+    loss, parts = loss_of(task)
+    assert loss.item() > 1e-3 and parts["moved/ordinary"] > 0.1
+    assert parts["anchor"] == pytest.approx(loss.item())
+
+
+@pytest.mark.parametrize("way", ["x0", "chain"])
+def test_where_nobody_is_near_the_gate_is_shut_and_nothing_is_learnt(way):
+    alone = made_scene(2, agents=20, lanes=40, route_lanes=12)
+    nobody = torch.zeros_like(alone.neighbor_agents_past)
+    alone = replace(alone, neighbor_agents_past=nobody, static_objects=torch.zeros_like(alone.static_objects))
+    without = ("lane", "comfort", "goal")
+    loss, parts = loss_of(task_of(alone, way=way, without=without))
+    assert loss.item() == pytest.approx(0.0, abs=1e-9) and parts["opened"] == 0.0
+    assert loss_of(task_of(alone, way=way, without=without, gate=False))[0].item() > 0.0  # other rules do speak
+
+
+@pytest.mark.parametrize("way", ["x0", "chain"])
+def test_rules_reach_all_adapters_with_finite_gradients(way):
+    task = task_of(way=way, gate=False, calls=2, root=True, contexts="both")
+    loss, parts = loss_of(task)
+    loss.backward()
+    grads = [p.grad for name, p in task.model.named_parameters() if "lora_B" in name]
+    assert len(grads) == 4 and all(grad is not None and bool(grad.isfinite().all()) for grad in grads)
+    assert all(float(grad.abs().max()) > 0 for grad in grads) and parts["rules"] > 0
+
+
+# ---- the gate, by hand
+
+
+def judged(plan, agents=(LEAD,), **changes):
+    terms = RuleTerms(AlignConfig(avoid=replace(AVOID, **changes)))
+    contexts = terms.contexts(scene(straight_route(), agents=list(agents)), plan.shape[1])
+    names = [rule.name for rule in terms.rules]
+    return terms.judge(plan, contexts), names.index("collision"), names.index("lane")
+
+
+def test_the_collision_term_counts_contact_and_nothing_less():
+    near = (30.0, EGO_WIDTH / 2 + 1.0 + 0.4, 0.0, 0.0, 4.5)  # passed with 0.4 m: the rule asks for more
+    for plan, agents, counts in (
+        (straight_plan(speed=10.0), (LEAD,), True),
+        (straight_plan(speed=10.0), (near,), False),
+        (straight_plan(speed=5.0), (LEAD,), False),  # reached after 4.8 s
+    ):
+        found, collision, lane = judged(plan, agents)
+        assert bool(found.counted[0, collision]) == counts == bool(found.opened)
+        assert (float(found.terms[0, collision]) > 0) == counts
+        assert not found.counted[0, lane]
+        open_gate, *_ = judged(plan, agents, gate=False)
+        assert float(open_gate.costs[0, collision]) > 0 and float(open_gate.terms[0, collision]) > 0
+
+
+def test_the_lane_term_counts_corners_off_the_road():
+    plan = straight_plan(speed=5.0)
+    plan[0, :, 1] = 0.04 * torch.arange(1, 81)
+    found, collision, lane = judged(plan, ())
+    assert found.counted[0, lane] and not found.counted[0, collision] and float(found.terms[0, lane]) > 0
+
+
+def test_a_sooner_contact_costs_more():
+    soon, late = (judged(straight_plan(speed=8.0), ((x, 0.0, 0.0, 0.0, 4.5),))[0].costs[0, 0] for x in (16.0, 36.0))
+    assert float(soon) > float(late) > 0
+
+
+def test_the_second_context_sees_what_would_happen_if_all_went_on():
+    moment = scene(straight_route(), agents=[LEAD])
+    away = torch.zeros(1, 6, 80, 3, dtype=torch.float64)
+    away[0, 0, :, 0], away[0, 0, :, 1] = 30.0, 20.0  # the car was taken away
+    moment = replace(moment, neighbor_agents_future=away)
+    plan = straight_plan(speed=10.0)
+    for contexts, counts in (("executed", False), ("constant", True), ("both", True)):
+        terms = RuleTerms(AlignConfig(avoid=replace(AVOID, contexts=contexts)))
+        assert bool(terms.judge(plan, terms.contexts(moment, 80)).opened) == counts
+
+
+# ---- ranked
+
+
+def test_the_best_plan_is_the_one_that_meets_nobody_and_breaks_least():
+    terms = RuleTerms(AlignConfig(avoid=AVOID))
+    moment = scene(straight_route(), agents=[LEAD], speed=2.0)
+    hits, tailgates, fine = straight_plan(speed=10.0), straight_plan(speed=5.5), straight_plan(speed=2.0)
+
+    def best(*plans) -> int:
+        return int(best_of(torch.cat(plans), terms.contexts(moment, 80, len(plans)), terms, len(plans)))
+
+    assert best(hits, tailgates, fine) == 2 and best(fine, hits, tailgates) == 0
+    assert best(tailgates, hits) == 0  # still better than contact within 4 s
+    assert best(hits, hits) == -1  # nothing to learn from
+    assert best(fine, tailgates) == -1  # nothing to mend
+
+
+def test_the_ego_of_a_ranked_state_learns_its_best_plan_and_all_else_keeps_the_bases_answer():
+    task = task_of(way="ranked", focus=[0])
+    batch = StateBatch(np.array([0, 1]), task.samples.read(np.array([0, 1])))
+    observed = task.reference.observe(batch.scene)
+    encoding = task.own.encoding(batch.rows, observed)
+    known = Known.of(task.base, observed, encoding)
+    clean, _ = task.own.plans(batch.rows, batch.scene, encoding)
+    task.own.plans = lambda rows, scene, encoding: (clean, torch.tensor([True, False]))
+    answers = task._at_random_noise(batch, known, known, encoding, torch.Generator().manual_seed(0))
+    assert answers.ranked.tolist() == [True, True, False, False]
+    torch.testing.assert_close(answers.wanted[:2, 0], clean[:1, 0].expand(2, -1, -1))
+    torch.testing.assert_close(answers.wanted[:2, 1:], answers.base[:2, 1:])
+    torch.testing.assert_close(answers.wanted[2:], answers.base[2:])
+
+
+# ---- own chain and memory
+
+
+def test_the_own_chain_is_the_planners_and_only_its_last_calls_learn():
+    model, moments = randomised(TINY), made_scene(2, agents=20, lanes=40, route_lanes=12)
+    noise = torch.randn(2, 2, TINY.predicted, TINY.horizon, 4, generator=torch.Generator().manual_seed(1))
+    observed = model.observe(moments)
+    known, trace = Known.of(model, observed, model.encoder(observed)), []
+    drawn = plans_in_metres(model, known.draw(noise, 2, trace), moments)
+    wanted = sample_plans(model, moments, noise=noise).trajectories.flatten(0, 1)
+    torch.testing.assert_close(drawn.detach(), wanted, **SAMPLED)
+    assert [answer.requires_grad for _, _, answer in trace] == [False] * 9 + [True] * 2
+
+
+def test_states_are_encoded_once_and_the_oldest_are_forgotten(monkeypatch):
+    task = task_of(kept_states=3)
+    asked, encoder = [], task.reference.encoder.forward
+    monkeypatch.setattr(task.reference.encoder, "forward", lambda seen: asked.append(len(seen)) or encoder(seen))
+    for rows in ([0, 1], [1, 0], [0, 2], [3, 3], [0, 3]):
+        rows = np.array(rows)
+        observed = task.reference.observe(task.samples.read(rows))
+        kept = task.own.encoding(rows, observed)
+        torch.testing.assert_close(kept.tokens, encoder(observed).tokens, atol=1e-4, rtol=1e-4)
+    assert asked == [2, 1, 2, 1]
+
+
+def test_ways_that_contradict_each_other_are_refused():
+    for avoid, words in (
+        (AvoidConfig(way="chain"), "needs --hold base"),
+        (replace(AVOID, plans=1), "plans is 1"),
+        (replace(AVOID, calls=11), "calls is 11"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            check_way(AlignConfig(avoid=avoid))
+    with pytest.raises(BadInput, match="no rule 'wings'"):
+        RuleTerms(AlignConfig(avoid=replace(AVOID, without=("wings",))))

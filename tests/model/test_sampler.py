@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from radp.bench.model import plan_plainly
+from radp.bench.plan import plan_plainly
 from radp.model.network import DiffusionModel
 from radp.model.sampler import guidance_direction, noise_of_seeds, sample_plans, solve
 from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, time_of_half_log_snr, training_times

@@ -13,6 +13,7 @@ import torch
 from radp.attribution.calibration import Calibration, calibration_file
 from radp.attribution.teacher import attribute, on_rules_terms
 from radp.model.head import WEIGHTS, load_head
+from radp.planners.registry import EXPORTED
 from radp.rules import needs_road, rule_set
 from radp.rules.sets import PAPER
 from radp.scenario import Scenario
@@ -43,7 +44,7 @@ class ScenePlanner(Protocol):
 def own_rule_set(planner: Planner | None) -> str:
     """The set that a planner's head was trained for; the paper's where it has no head."""
     head = getattr(planner, "head", None)
-    return PAPER if head is None else head.config.rule_set
+    return getattr(planner, "rule_set", PAPER) if head is None else head.config.rule_set
 
 
 def calibration_of(planner: Planner | None, name: str, rules: str = "") -> Calibration | None:
@@ -51,7 +52,7 @@ def calibration_of(planner: Planner | None, name: str, rules: str = "") -> Calib
 
     `rules`: the set of the planner's head, or of the head beside that model, if not given.
     """
-    name = name.partition("+guidance")[0]
+    name = name.partition("+guidance")[0].removeprefix(EXPORTED)
     folder = MODELS / name if name in list_models() else Path(name)
     rules = rules or (_rule_set_beside(folder) if planner is None else own_rule_set(planner))
     own = getattr(planner, "calibration", None)

@@ -1,4 +1,4 @@
-"""How fast the full-size model plans and trains on this machine. Weights and scenes are random; shapes are real."""
+"""How fast a model trains on this machine. Weights and scenes are random; shapes are real."""
 
 from __future__ import annotations
 
@@ -11,51 +11,15 @@ from torch import Tensor, nn
 
 from radp.bench.model_processes import stepping_together
 from radp.model.config import ModelConfig
-from radp.model.decoder import current_states
 from radp.model.dropout import torchs_own
 from radp.model.loss import diffusion_loss
 from radp.model.memory import keep_freed_memory
 from radp.model.network import DiffusionModel, build_model
-from radp.model.sampler import STEPS, TEMPERATURE, noise_of_seeds, sample_plans, solve
-from radp.model.schedule import T_MIN, denoising_times
-from radp.model.target import TargetSpace
 from radp.runs.timing import alternate, load_average, torch_threads
 from radp.scene.scene import Scene
 
 AGENTS_VALID, LANES_VALID = 0.65, 0.74  # the share of slots that real scenes fill
-PLAN_BATCH, TRAIN_BATCH = 32, 64
-
-
-def bench_plan(threads: int = 2, repeats: int = 20, config: str = "nuplan", seed: int = 0) -> dict[str, Any]:
-    """Median latency at batch 1 and throughput at batch 32, beside a plain path that recomputes per denoising call.
-
-    Both paths alternate in one run, so that what else the machine does meets both alike.
-    """
-    with torch_threads(threads):
-        model = build_model(config, seed).eval()
-        _wake_up(model, seed)
-        one, many = (_plan_case(model, batch, seed) for batch in (1, PLAN_BATCH))
-        for case in (one, many):
-            torch.testing.assert_close(
-                sample_plans(model, **case).trajectories, plan_plainly(model, **case), atol=1e-3, rtol=0
-            )
-        single = alternate(lambda: sample_plans(model, **one), lambda: plan_plainly(model, **one), repeats=repeats)
-        batched = alternate(
-            lambda: sample_plans(model, **many), lambda: plan_plainly(model, **many), repeats=max(3, repeats // 4)
-        )
-    return {
-        "config": config,
-        "threads": threads,
-        "batch": PLAN_BATCH,
-        "latency_ms": 1e3 * single[0].median,
-        "latency_best_ms": 1e3 * single[0].best,
-        "cpu_ms_per_plan": 1e3 * single[0].cpu,
-        "scenes_per_s": PLAN_BATCH / batched[0].median,
-        "cpu_ms_per_scene": 1e3 * batched[0].cpu / PLAN_BATCH,
-        "reference_latency_ms": 1e3 * single[1].median,
-        "reference_scenes_per_s": PLAN_BATCH / batched[1].median,
-        "load_average": load_average(),
-    }
+TRAIN_BATCH = 64
 
 
 def bench_train(
@@ -127,26 +91,6 @@ class _Loss(nn.Module):
         return diffusion_loss(self.model, scene).total()
 
 
-@torch.no_grad()
-def plan_plainly(model: DiffusionModel, scene: Scene, noise: Tensor) -> Tensor:
-    """(B, K=1, P, T, 4) as `sample_plans`, but each denoising call makes route, keys, values and modulation anew."""
-    observed = model.observe(scene)
-    encoding = model.encoder(observed)
-    times = denoising_times(STEPS)
-    calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
-
-    def denoise(x: Tensor, call: int) -> Tensor:
-        context = model.decoder.context(observed, encoding)
-        now = calls[call].expand(len(scene))
-        output, _ = model.denoise(x, now, model.decoder.modulation(context.route, now), context)
-        return model.clean(x, now, output)
-
-    current = current_states(observed, model.config.neighbours)
-    start = torch.cat((current.unsqueeze(2), TEMPERATURE * noise[:, 0]), 2)
-    space = TargetSpace(model.config, model.normaliser)
-    return space.to_metres(solve(denoise, start, current, times))[:, None, :, 1:]
-
-
 def bench_scene(config: ModelConfig, batch: int, seed: int = 0, futures: bool = False) -> Scene:
     """Random scenes of the model's size, with as many valid agents and lanes as real ones have."""
     generator = torch.Generator().manual_seed(seed)
@@ -173,16 +117,3 @@ def bench_scene(config: ModelConfig, batch: int, seed: int = 0, futures: bool = 
         ego_agent_future=torch.randn(batch, config.horizon, 3, generator=generator) if futures else None,
         neighbor_agents_future=rows(config.agents, AGENTS_VALID, config.horizon, 3) if futures else None,
     ).validate()
-
-
-def _plan_case(model: DiffusionModel, batch: int, seed: int) -> dict[str, Any]:
-    return {"scene": bench_scene(model.config, batch, seed), "noise": noise_of_seeds(range(batch), model)}
-
-
-def _wake_up(model: DiffusionModel, seed: int) -> None:
-    """Give the zero-initialised layers weights; a new model answers 0 and would let a wrong path pass the check."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if not parameter.any():
-                parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))

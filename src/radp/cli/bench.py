@@ -15,7 +15,7 @@ from radp.runs.json_text import json_text
 
 BENCHES: dict[str, tuple[str, ...]] = {
     "sim": ("radp.bench.sim:bench_sim", "radp.bench.metrics:bench_metrics"),
-    "plan": ("radp.bench.model:bench_plan",),
+    "plan": ("radp.bench.plan:bench_plan",),
     "train": ("radp.bench.model:bench_train",),
     "scene": ("radp.bench.scene:bench_scene",),
     "data": ("radp.bench.scene:bench_data",),

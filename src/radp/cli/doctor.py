@@ -72,6 +72,7 @@ def examine(filters: tuple[Path, ...] = ()) -> dict[str, Any]:
         "radp": {"version": __version__, "commit": source_commit(), "folder": str(Path(__file__).parents[1])},
         "python": {"version": platform.python_version(), "system": platform.platform(), "processors": cpu_count()},
         "torch": _torch(),
+        "providers": _providers(),
         "packages": {name: {"version": installed_version(name)} for name in core},
         "extras": {extra: _extra(extra, names) for extra, names in extras.items()},
         "engines": _engines(),
@@ -137,6 +138,14 @@ def _torch() -> dict[str, Any]:
     return {"version": torch.__version__, "threads": torch.get_num_threads(), "cuda": torch.cuda.is_available()}
 
 
+def _providers() -> dict[str, Any]:
+    """What can run exported planners, and whether planners can be exported here."""
+    from radp.runtime.sessions import PACKAGES
+
+    found: dict[str, Any] = {name: installed_version(package) for name, package in PACKAGES.items()}
+    return {**found, "export": all(installed_version(name) for name in ("onnx", "onnxscript"))}
+
+
 def _folder(variable: str) -> Path:
     return Path(os.environ.get(variable) or DATA_FOLDERS[variable].usual)
 
@@ -147,6 +156,11 @@ def _look_for(variable: str, folder: DataFolder) -> dict[str, Any]:
     path = _folder(variable)
     files = sum(1 for _ in islice(path.glob(folder.pattern), MOST_FILES)) if path.is_dir() else 0
     return {"what": folder.what, "set": bool(value), "path": str(path), "found": path.is_dir(), "files": files}
+
+
+def _provider_line(providers: dict[str, Any]) -> str:
+    shown = [f"{name} {providers[name] or 'not installed'}" for name in ("onnx", "openvino")]
+    return f"providers {', '.join(shown)}; {'can' if providers['export'] else 'cannot'} export to ONNX"
 
 
 def readable(findings: dict[str, Any]) -> str:
@@ -161,6 +175,7 @@ def readable(findings: dict[str, Any]) -> str:
         f"torch     {torch['version']}, {torch['threads']} threads, {'with' if torch['cuda'] else 'no'} GPU"
         if torch["version"]
         else f"torch     cannot be loaded: {torch['problem']}",
+        _provider_line(findings["providers"]),
         "packages  "
         + ", ".join(f"{name} {entry['version'] or 'MISSING'}" for name, entry in findings["packages"].items()),
     ]

@@ -37,6 +37,7 @@ from radp.cli.evaluate import EvaluateFidelity, EvaluatePlanners
 from radp.cli.explain import Explain
 from radp.cli.export import ExportJson
 from radp.cli.export_diffusion_planner import ExportDiffusionPlanner
+from radp.cli.export_onnx import ExportOnnx
 from radp.cli.faithfulness import EvaluateFaithfulness
 from radp.cli.gallery import DataGallery
 from radp.cli.intervention import EvaluateIntervention
@@ -110,7 +111,7 @@ VERBS: Verbs = {
     "studio": OpenStudio,
     "bench": Bench,
     "completion": Completion,
-    "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner},
+    "export": {"json": ExportJson, "diffusion-planner": ExportDiffusionPlanner, "onnx": ExportOnnx},
 }
 RESUMED = ("demo", "simulate", "evaluate", "reproduce", "cache")  # the same command goes on with what was interrupted
 RESUMED_PAIRS = [["data", "convert"], ["data", "drive"], ["data", "samples"], ["train", "base"], ["train", "align"],

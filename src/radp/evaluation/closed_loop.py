@@ -26,6 +26,7 @@ from radp.evaluation.settings import ATTRIBUTIONS, Simulation
 from radp.metrics.card import CARDS, score_card
 from radp.metrics.score import evaluate_many
 from radp.metrics.summary import summarise
+from radp.model.memory import keep_freed_memory
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.identity import identity_of
 from radp.runs.allowance import check_deadline
@@ -73,6 +74,10 @@ def driver_of(job: Simulation) -> Planner:
         raise BadInput(str(error)) from None
     if job.weights:
         planner = _weighted(planner, job)
+    if job.backend != "torch":
+        from radp.planners.backends import on_backend, settled_backend
+
+        planner = on_backend(planner, settled_backend(planner, job.backend))
     if job.attribution != "teacher":
         return planner
     from radp.attribution.online import ExplainedPlanner  # the rules are not needed otherwise
@@ -114,7 +119,7 @@ def planner_facts(job: Simulation, driver: Planner, *folders: Path | str) -> dic
         return facts
     for folder in (Path(folder) for folder in folders):
         before = RunFolder.open(folder).settings if RUN.is_in(folder) else {}
-        if before.get("planner") != job.planner:
+        if before.get("planner") != job.planner or before.get("backend", "torch") != job.backend:
             continue
         if "planner_hash" not in before and not learned:  # 0.1.0 noted the source file, which is compared as well
             return facts
@@ -234,6 +239,10 @@ def _settled(simulation: Simulation) -> Simulation:
 
         rule_set(simulation.rule_set)  # BadInput if there is none of this name
     plain = narrowed(Simulation, simulation)
+    if plain.backend != "torch":
+        from radp.planners.backends import settled_backend
+
+        plain = replace(plain, backend=settled_backend(load_planner(plain.planner), plain.backend))
     return replace(plain, scenarios=_absolute(plain.scenarios), keep_plans=plain.keep_plans or taught)
 
 
@@ -273,6 +282,7 @@ def _drive_missing(
     run: Run, driver: Planner, tokens: Sequence[str], batch: int, workers: int, plan_timeout: float | None
 ) -> None:
     """Batches first; scenarios of a batch that broke are then tried alone, and noted in the ledger if they break."""
+    keep_freed_memory()
     allowance = timed_allowance(plan_timeout)
     drive = partial(_drive_in_worker, run.job, run.store.path, plan_timeout)
     if runs_here(workers, allowance):
@@ -330,6 +340,7 @@ def _drive_in_worker(job: Simulation, drives: Path, plan_timeout: float | None, 
 @cache
 def _equipment(job: Simulation) -> tuple[Planner, Split]:
     """Planner and scenarios, once per process."""
+    keep_freed_memory()
     return driver_of(job), split_of(job)
 
 

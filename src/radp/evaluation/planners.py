@@ -15,6 +15,7 @@ from radp.evaluation.settings import Comparison, Simulation
 from radp.metrics.card import read_cards
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
+from radp.planners.backends import takes_backend
 from radp.runs.errors import BadInput
 from radp.scenario.parts import log_of
 from radp.scenario.splits import open_split
@@ -92,10 +93,12 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
     for split in wanted.splits:
         open_split(split)
     several = {name for name, planner in loaded.items() if wanted.seeds > 1 and is_random(planner)}
+    quicker = {name for name, planner in loaded.items() if wanted.backend != "torch" and takes_backend(planner)}
     rows = []
     for split, agents, planner in product(wanted.splits, wanted.agents, wanted.planners):
         seeds = range(wanted.seed, wanted.seed + (wanted.seeds if planner in several else 1))
-        job = Simulation(planner=planner, scenarios=split, agents=agents, limit=wanted.limit)
+        backend = wanted.backend if planner in quicker else "torch"
+        job = Simulation(planner=planner, scenarios=split, agents=agents, limit=wanted.limit, backend=backend)
         rows.append(over_seeds([drive(replace(job, seed=seed), out, workers, plan_timeout) for seed in seeds]))
     return rows
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from tyro.conf import arg
 
-from radp.sim.settings import AGENT_MODES, Agents, DriveOptions
+from radp.sim.settings import AGENT_MODES, Agents, Backend, DriveOptions
 
 LimitOver = Literal["kinds", "first"]
 AttributionMode = Literal["own", "teacher"]
@@ -46,6 +46,9 @@ class Simulation(DriveOptions, Assignment):
     planner's head if not given, the paper's if it has none."""
     weights: tuple[str, ...] = ()
     """How many times as much as by default rules count to a planner that takes weights: collision=3 goal=0.5."""
+    backend: Backend = "torch"
+    """What computes a diffusion planner: torch, onnx, openvino, or auto for what is installed (config.json says which).
+    Plans are the same within rounding."""
     expert_target: bool = False
     """The teacher's goal asks for the logged expert's progress instead of what is reachable: for studies only."""
 
@@ -64,6 +67,8 @@ class Comparison:
     """At most this many scenarios of each split, spread over the kinds."""
     seed: int = 0
     """Of the planners' randomness; the first of several."""
+    backend: Backend = "torch"
+    """What computes the diffusion planners among them: torch, onnx, openvino, or auto for what is installed."""
     seeds: int = 1
     """How many seeds each scenario is driven with, averaged inside it; planners without randomness drive once."""
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from radp.model.config import ModelConfig
 from radp.model.encoder import Encoding
-from radp.model.layers import Attention, Mlp, PolylineMixer, hiding_bias
+from radp.model.layers import Attention, Mlp, PolylineMixer, gelu_of, hiding_bias
 from radp.scene.scene import POSE, EgoColumn, Scene, present
 
 ROUTE_FEATURES, ROUTE_TOKENS, ROUTE_CHANNELS = 4, 32, 64
@@ -26,8 +26,8 @@ class Context:
 
     route: Tensor  # (B, d), with the speed of the ego and the weights of the rules where these are wanted
     keys_values: Sequence[tuple[Tensor, Tensor]]  # for each block, (B, heads, S, d / heads) each
-    token_bias: Tensor | None  # (B, 1, 1, S) hides padded scene tokens from cross-attention, if that is wanted
-    agent_bias: Tensor  # (B, 1, 1, P) hides neighbours that are not there from self-attention
+    token_bias: Tensor | None  # (B or 1, 1, 1, S) hides padded scene tokens, or says how many slots one stands for
+    agent_bias: Tensor | None  # (B, 1, 1, P) hides neighbours that are not there from self-attention; None: all are
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class DiTBlock(nn.Module):
         self,
         x: Tensor,
         modulation: Tensor,
-        agent_bias: Tensor,
+        agent_bias: Tensor | None,
         keys_values: tuple[Tensor, Tensor],
         token_bias: Tensor | None,
     ) -> Tensor:
@@ -140,7 +140,7 @@ class FinalLayer(nn.Module):
     def forward(self, x: Tensor, modulation: Tensor) -> Tensor:
         shift, scale = modulation.unsqueeze(1).chunk(2, -1)
         x = self.norm1(modulated(self.norm_final(x), shift, scale))
-        return self.fc2(self.norm2(F.gelu(self.fc1(x), approximate="tanh")))
+        return self.fc2(self.norm2(gelu_of(self.fc1, x, "tanh")))
 
 
 class Decoder(nn.Module):
@@ -163,7 +163,7 @@ class Decoder(nn.Module):
         self.blocks = cast("Sequence[DiTBlock]", blocks)  # the type ModuleList does not say of what
         self.final_layer = FinalLayer(dim, config.state_dim)
 
-    def context(self, scene: Scene, encoding: Encoding) -> Context:
+    def context(self, scene: Scene, encoding: Encoding, dense: bool = False) -> Context:
         """Route encoding and the keys and values of cross-attention: once a plan, not once a denoising step."""
         route = self.route_encoder(scene.route_lanes)
         if self.speed_embedding is not None:
@@ -172,10 +172,23 @@ class Decoder(nn.Module):
             route = route + self._weights(scene)
         return Context(
             route=route,
-            keys_values=[block.cross_attn.keys_values(encoding.tokens) for block in self.blocks],
-            token_bias=hiding_bias(encoding.padded) if self.mask_padded_tokens else None,
-            agent_bias=hiding_bias(~present(current_states(scene, self.neighbours))),
+            keys_values=[block.cross_attn.keys_values(encoding.tokens, packed=True) for block in self.blocks],
+            token_bias=self._token_bias(encoding),
+            agent_bias=self._agent_bias(present(current_states(scene, self.neighbours)), dense),
         )
+
+    def _token_bias(self, encoding: Encoding) -> Tensor | None:
+        if self.mask_padded_tokens:
+            return hiding_bias(encoding.padded)
+        if encoding.alike == 1:
+            return None
+        bias = encoding.tokens.new_zeros(1, 1, 1, encoding.tokens.shape[1])
+        bias[..., -1] = math.log(encoding.alike)  # n equal keys are one key of n times the weight
+        return bias
+
+    def _agent_bias(self, there: Tensor, dense: bool) -> Tensor | None:
+        """there (B, P) bool. Attention without a mask is quicker."""
+        return hiding_bias(~there) if dense or not bool(there.all()) else None
 
     def _speed(self, scene: Scene) -> Tensor:
         """(B, d) from the ego's speed; in training a share of the scenes gets nothing."""
@@ -203,7 +216,9 @@ class Decoder(nn.Module):
     def forward(self, x: Tensor, modulation: Modulation, context: Context) -> tuple[Tensor, Tensor]:
         """x (C, P, 81, 4) -> output (C, P, 81, 4) and the tokens (C, P, d) before the final layer."""
         draws = x.shape[0] // context.route.shape[0]
-        agent_bias = context.agent_bias.repeat_interleave(draws, 0) if draws > 1 else context.agent_bias
+        agent_bias = context.agent_bias
+        if agent_bias is not None and draws > 1:
+            agent_bias = agent_bias.repeat_interleave(draws, 0)
         embedding = self.agent_embedding.weight
         tokens = self.preproj(x.flatten(2))
         tokens = tokens + torch.cat((embedding[:1], embedding[1:].expand(self.neighbours, -1)))

@@ -32,11 +32,20 @@ POSITION_FEATURES = 7  # x, y, cos, sin and the kind of token
 class Encoding:
     """tokens (B, S, d); padded (B, S) bool, True where the token stands for nothing.
 
-    Order: agents, static objects, lanes (and route lanes with `route_tokens`). Padded tokens hold values, too.
+    Order: agents, static objects, lanes (and route lanes with `route_tokens`). Padded tokens hold values, too, and all
+    of a scene hold the same. When packed, the slots that no scene of the batch uses are one token, the last.
     """
 
     tokens: Tensor
     padded: Tensor
+    slots: Tensor | None = None  # packed: for each slot, the index of its token
+    alike: int = 1  # packed: how many slots the last token stands for
+
+    def whole(self) -> Encoding:
+        """With one token for each slot."""
+        if self.slots is None:
+            return self
+        return Encoding(self.tokens.index_select(1, self.slots), self.padded.index_select(1, self.slots))
 
 
 def polyline_body(config: ModelConfig, steps: int, features: int) -> nn.Module:
@@ -149,7 +158,21 @@ class SceneEncoder(nn.Module):
         self.route_encoder = LaneEncoder(config) if config.route_tokens else None
         self.route_order_emb = nn.Embedding(config.route_lanes, config.hidden) if config.route_tokens else None
 
-    def forward(self, scene: Scene) -> Encoding:
+    def forward(self, scene: Scene, pack: bool = False) -> Encoding:
+        """`pack` spares the slots that no scene uses; with dropout, padded tokens differ and cannot be packed."""
+        tokens, valid = self.embed(scene)
+        if not pack:
+            return Encoding(self.fusion(tokens, ~valid), ~valid)
+        used = valid.any(0)
+        used[0] = True  # the one key that attention always sees
+        count = int(used.sum())
+        chosen = used.logical_not().argsort(stable=True)[: count + 1]  # those in use, and one of the others
+        tokens, valid = (part.index_select(1, chosen) for part in (tokens, valid))
+        slots = torch.where(used, used.cumsum(0) - 1, count)
+        return Encoding(self.fusion(tokens, ~valid), ~valid, slots, alike=max(1, len(used) - count))
+
+    def embed(self, scene: Scene) -> tuple[Tensor, Tensor]:
+        """Tokens (B, S, d) before they see each other, zeros where there is nothing, and valid (B, S)."""
         agents, agents_valid = self.neighbor_encoder(scene.neighbor_agents_past)
         objects, objects_valid = self.static_encoder(scene.static_objects)
         lanes, lanes_valid = self.lane_encoder(scene.lanes, scene.lanes_speed_limit, scene.lanes_has_speed_limit)
@@ -160,8 +183,8 @@ class SceneEncoder(nn.Module):
             route, route_valid = self._route(scene)
             tokens, valid = torch.cat((tokens, route), 1), torch.cat((valid, route_valid), 1)
             positions = torch.cat((positions, lane_positions(scene.route_lanes)), 1)
-        tokens = tokens + self.pos_emb(positions) * valid.unsqueeze(-1)  # padded tokens stay zero, without the bias
-        return Encoding(self.fusion(tokens, ~valid), ~valid)
+        placed = tokens + self.pos_emb(positions) * valid.unsqueeze(-1)  # padded tokens stay zero, without the bias
+        return placed, valid
 
     def _route(self, scene: Scene) -> tuple[Tensor, Tensor]:
         assert self.route_encoder is not None and self.route_order_emb is not None

@@ -12,6 +12,29 @@ from torch.nn import functional as F
 from radp.model.dropout import Dropout, dropout
 
 ROWS_AT_ONCE = 96  # polylines run in pieces of 3 MB, which stay in cache and cause no page faults
+HIDDEN = -1e30  # what hides a key: finite, so that no row of an exported graph is ever not a number
+FUSED_ROWS = 32  # from so many rows on, a product and its GELU are quicker in one kernel
+# torch's own kernel for a Linear layer and what follows it, where this build of torch has one
+_fused_linear: Callable[..., Tensor] | None = (
+    getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
+)
+
+
+def gelu_of(linear: nn.Linear, x: Tensor, approximate: str) -> Tensor:
+    """(..., a) -> (..., o): GELU of W x + b. In one kernel where no gradient is wanted and the rows are many: torch's
+    GELU by tanh takes as long as the product before it."""
+    fused = (
+        _fused_linear is not None
+        and not (torch.compiler.is_compiling() or torch.compiler.is_exporting())
+        and not torch.is_grad_enabled()
+        and type(linear) is nn.Linear
+        and x.dtype == torch.float32
+        and x.device.type == "cpu"
+        and x.numel() >= FUSED_ROWS * linear.in_features
+    )
+    if fused and _fused_linear is not None:
+        return _fused_linear(x, linear.weight, linear.bias, "gelu", [], approximate)
+    return F.gelu(linear(x), approximate=approximate)
 
 
 class Mlp(nn.Module):
@@ -25,7 +48,7 @@ class Mlp(nn.Module):
         self.dropout = Dropout(rate)
 
     def forward(self, x: Tensor, to: Tensor | None = None) -> Tensor:
-        x = self.dropout(F.gelu(self.fc1(x), approximate=self.gelu))
+        x = self.dropout(gelu_of(self.fc1, x, self.gelu))
         return self.dropout(self.fc2(x), to)
 
 
@@ -97,9 +120,10 @@ class Attention(nn.Module):
         self.v = nn.Linear(dim, dim)
         self.o = nn.Linear(dim, dim)
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, S, d) -> keys and values, (B, heads, S, d / heads) each."""
-        return self._split(self.k(memory)), self._split(self.v(memory))
+    def keys_values(self, memory: Tensor, packed: bool = False) -> tuple[Tensor, Tensor]:
+        """(B, S, d) -> keys and values, (B, heads, S, d / heads) each; `packed` for those that are used often."""
+        k, v = self._split(self.k(memory)), self._split(self.v(memory))
+        return (k.contiguous(), v.contiguous()) if packed else (k, v)
 
     def forward(self, query: Tensor, keys_values: tuple[Tensor, Tensor], key_bias: Tensor | None) -> Tensor:
         """query (B, Q, d), key_bias (B, 1, 1, S) of `hiding_bias` -> (B, Q, d)."""
@@ -125,13 +149,17 @@ def hiding_bias(hidden: Tensor) -> Tensor:
 
     Key 0 is always seen, since attention over nothing is not a number.
     """
-    bias = torch.zeros(hidden.shape, device=hidden.device)
-    bias[:, 1:].masked_fill_(hidden[:, 1:], -math.inf)
-    return bias[:, None, None]
+    but_the_first = torch.cat((torch.zeros_like(hidden[:, :1]), hidden[:, 1:]), 1)
+    return torch.where(but_the_first, HIDDEN, 0.0)[:, None, None]
 
 
 def run_valid_rows(body: Callable[..., Tensor], valid: Tensor, width: int, *inputs: Tensor) -> Tensor:
-    """valid (B, n) bool, inputs (B, n, ...) -> (B, n, width): body on the valid rows only, zeros elsewhere."""
+    """valid (B, n) bool, inputs (B, n, ...) -> (B, n, width): body on the valid rows only, zeros elsewhere.
+
+    In an exported graph, where shapes may not depend on values, body runs on all rows.
+    """
+    if torch.compiler.is_exporting():
+        return body(*(values.flatten(0, 1) for values in inputs)).unflatten(0, valid.shape) * valid.unsqueeze(-1)
     where = valid.flatten().nonzero().squeeze(-1)
     pieces = where.split(ROWS_AT_ONCE)
     flat = [values.flatten(0, 1) for values in inputs]

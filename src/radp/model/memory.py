@@ -12,7 +12,7 @@ def keep_freed_memory() -> bool:
     """Let glibc keep freed memory for the next step instead of giving it back. True if it took effect.
 
     Large tensors otherwise come from fresh pages at every operation, and a training step spends a third of its time
-    in page faults. Acts on the whole process and lasts; for training and benches, not for a library call.
+    in page faults. Acts on the whole process and lasts; for training, long drives and benches, not for a single plan.
     """
     if not sys.platform.startswith("linux"):
         return False

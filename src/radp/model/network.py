@@ -48,10 +48,15 @@ class DiffusionModel(nn.Module):
             scene.crop(size.agents, size.static_objects, size.lanes, size.route_lanes)
         )
 
-    def context(self, observed: Scene) -> tuple[Context, Encoding]:
-        """Normalised Scene -> what stays the same through all denoising calls."""
-        encoding = self.encoder(observed)
-        return self.decoder.context(observed, encoding), encoding
+    def context(self, observed: Scene, dense: bool = False) -> tuple[Context, Encoding]:
+        """Normalised Scene -> what stays the same through all denoising calls, and the encoding it is made of.
+
+        `dense`: no shape depends on values, as a graph needs it; else slots that no scene uses are spared.
+        """
+        dense = dense or torch.compiler.is_compiling()
+        drops = self.training and self.config.encoder_dropout > 0.0
+        encoding = self.encoder(observed, pack=not drops and not dense)
+        return self.decoder.context(observed, encoding, dense), encoding
 
     def denoise(self, x: Tensor, time: Tensor, modulation: Modulation, context: Context) -> tuple[Tensor, Tensor]:
         """x (C, P, 81, 4), time (C,) or scalar -> clean trajectories or scores (C, P, 81, 4), tokens (C, P, d)."""

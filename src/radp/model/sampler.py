@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from radp.model.config import ModelConfig
 from radp.model.decoder import current_states
 from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
@@ -158,7 +159,7 @@ def draw_plans(
     return PlanSample(
         trajectories=joint.unflatten(0, (batch, samples)),
         tokens=tokens.unflatten(0, (batch, samples)),
-        encoding=encoding,
+        encoding=encoding.whole(),
         trace=_trace(calls, record) if record is not None else None,
     )
 
@@ -172,5 +173,10 @@ def _trace(times: Tensor, record: Sequence[tuple[Tensor, Tensor]]) -> Trace:
 
 def noise_of_seeds(seeds: Sequence[int], model: DiffusionModel, samples: int = 1) -> Tensor:
     """One seed for each scene -> noise (B, K, P, T, 4); a scene's noise does not depend on who else is in the batch."""
-    shape = (samples, model.config.predicted, model.config.horizon, 4)
+    return noise_for(seeds, model.config, samples)
+
+
+def noise_for(seeds: Sequence[int], config: ModelConfig, samples: int = 1) -> Tensor:
+    """`noise_of_seeds` for a model of these settings."""
+    shape = (samples, config.predicted, config.horizon, 4)
     return torch.stack([torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in seeds])

@@ -11,22 +11,23 @@ from typing import Any
 import torch
 from torch import nn
 
-from radp.planners.registry import PLANNERS
+from radp.planners.registry import EXPORTED, PLANNERS
 from radp.runs.settings import as_json
 
 DIGITS = 16
 
 
 def planner_hash(
-    model: nn.Module | None = None, head: nn.Module | None = None, levels: Any = None, source: Path | None = None
-) -> str | None:
+    model: nn.Module | None = None, head: nn.Module | None = None, levels: Any = None, source: Path | None = None,
+    export: str | None = None,
+) -> str | None:  # fmt: skip
     """16 hex digits that change with the values of what is given; None if nothing is.
 
     model: with adapters merged. head: of attribution. levels: of its rules (a calibration), as JSON knows it.
-    source: the file of a planner of the user's own.
+    source: the file of a planner of the user's own. export: the fingerprint of exported graphs and what runs them.
     """
     digest, known = hashlib.sha256(), False
-    for name, part in (("model", model), ("head", head), ("levels", levels), ("source", source)):
+    for name, part in (("model", model), ("head", head), ("levels", levels), ("source", source), ("export", export)):
         if part is None:
             continue
         known = True
@@ -42,13 +43,13 @@ def identity_of(planner: object, name: str, levels: Any = None) -> str | None:
     """The hash of a planner that `load_planner(name)` gave; None if it is nothing but code of radp."""
     parts = (getattr(planner, part, None) for part in ("model", "head"))
     model, head = (part if isinstance(part, nn.Module) else None for part in parts)
-    return planner_hash(model, head, levels, own_source(name))
+    return planner_hash(model, head, levels, own_source(name), getattr(planner, "fingerprint", None))
 
 
 def own_source(name: str) -> Path | None:
     """The file of a planner of the user's own, given as file.py:Class or module:Class."""
     place, colon, _ = name.rpartition(":")
-    if name in PLANNERS or not colon or place.startswith("radp."):
+    if name in PLANNERS or not colon or place.startswith("radp.") or name.startswith(EXPORTED):
         return None
     if not place.endswith(".py"):
         place = getattr(sys.modules.get(place), "__file__", None) or ""

@@ -25,6 +25,7 @@ PLANNERS: dict[str, str] = {
     "pdm_closed": "radp.planners.pdm.planner:PDMClosedPlanner",
     "pdm_careful": "radp.planners.pdm.planner:careful_pdm",
 }
+EXPORTED = "onnx:"  # begins the name of a planner that `radp export onnx` wrote
 
 
 class UnknownPlanner(BadInput):
@@ -41,7 +42,8 @@ def list_planners() -> tuple[str, ...]:
 
 
 def load_planner(name: str, **options: Any) -> Planner:
-    """A planner by name; a model folder, .pth or .ckpt; or a user's class as "module:Class" or "file.py:Class".
+    """A planner by name; a model folder, .pth or .ckpt; an export as "onnx:DIR"; or a user's class as "module:Class" or
+    "file.py:Class".
 
     Options go to its constructor; `NAME+guidance` samples a diffusion planner with collision guidance. Published
     checkpoints of PDM-Open, PDM-Hybrid, UrbanDriver, planTF, PLUTO and GameFormer are recognised by their keys.
@@ -49,6 +51,10 @@ def load_planner(name: str, **options: Any) -> Planner:
     >>> radp.load_planner("idm").name
     'idm'
     """
+    if name.startswith(EXPORTED):
+        from radp.planners.onnx import OnnxPlanner
+
+        return OnnxPlanner(name.removeprefix(EXPORTED), **options)
     learned, plus, _ = name.partition("+guidance")
     if learned in list_models() or (name and name not in PLANNERS and Path(learned).exists() and ":" not in name):
         from radp.planners.learned import load_learned
@@ -61,8 +67,8 @@ def load_planner(name: str, **options: Any) -> Planner:
     place, colon, class_name = target.rpartition(":")
     if not colon or not place or not class_name:
         raise UnknownPlanner(
-            f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder, .pth or .ckpt, or your "
-            f"own as 'module:Class' or 'file.py:Class'{did_you_mean(learned, list_planners())}"
+            f"no planner {name!r}: choose one of {', '.join(list_planners())}, a model folder, .pth or .ckpt, onnx:DIR,"
+            f" or your own as 'module:Class' or 'file.py:Class'{did_you_mean(learned, list_planners())}"
         )
     with _own_code(name, OWN_MODULE if place.endswith(".py") else place):
         module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place, name)

@@ -9,8 +9,10 @@ from radp.runs.errors import BadInput
 
 Agents = Literal["reactive", "nonreactive"]
 Controller = Literal["lqr", "perfect"]
+Backend = Literal["torch", "onnx", "openvino", "auto"]
 AGENT_MODES: tuple[Agents, ...] = get_args(Agents)
 CONTROLLERS: tuple[Controller, ...] = get_args(Controller)
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # radp in a container, with PyTorch's CPU build:
 #   docker build -t radp .
-#   docker run --rm -v "$PWD/out:/work" radp demo --quick --out /work/demo
-#   docker run --rm -v "$PWD/out:/work" radp simulate --planner radp-mini --scenarios sumo14-val --limit 14 --out /work/run
+#   docker run --rm -v "$PWD/out:/out" radp demo --quick --out /out/demo
+#   docker run --rm -v "$PWD/out:/out" radp simulate --planner radp-mini --scenarios sumo14-val --limit 14 --out /out/run
 # The studio listens on the loopback device alone, so it is for use outside of containers.
 FROM python:3.11-slim-bookworm
 
@@ -14,8 +14,8 @@ RUN pip install -c constraints.txt --index-url "$TORCH_INDEX" torch
 COPY src ./src
 RUN pip install -c constraints.txt .
 
-RUN useradd --uid 10001 --create-home radp && install -d -o radp -g radp /work /var/cache/radp
+RUN useradd --uid 10001 --create-home radp && install -d -o radp -g radp /out /var/cache/radp
 USER 10001
-WORKDIR /work
+WORKDIR /out
 ENTRYPOINT ["radp"]
 CMD ["--help"]

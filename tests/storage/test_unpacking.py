@@ -63,3 +63,12 @@ def test_json_files_of_others_go_through_the_bounds(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(neutral_json, "MOST_JSON_BYTES", 5000)
     with pytest.raises(neutral_json.NeutralJsonError, match="it holds more than 0 MB"):
         neutral_json.load_json(file)
+
+
+def test_a_part_that_is_no_array_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", sound=np.arange(3))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("other.npy", b"no array")
+    assert list(read_npz_arrays(tmp_path / "a.npz", ["sound"])["sound"]) == [0, 1, 2]
+    with pytest.raises(ValueError, match="other is no array"):
+        read_npz_arrays(tmp_path / "a.npz")

@@ -58,11 +58,15 @@ def parse_json(raw: bytes, parse_constant: Callable[[str], Any] | None = None) -
 
 
 def read_npz_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
-    """Arrays of an .npz by name, those of `names` that it has, or all; ValueError if they hold too much."""
+    """Arrays of an .npz by name, those of `names` that it has, or all; ValueError if one is none or they hold too much."""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
     chosen = [name for name in parts if names is None or name in names]
     if sum(parts[name] for name in chosen) > MOST_NPZ_BYTES:
         raise ValueError(f"its arrays hold more than {MOST_NPZ_BYTES // MIB} MB")
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in chosen}
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in chosen}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # numpy gives a part that does not begin as an array does as bytes
+            raise ValueError(f"{name} is no array")
+    return arrays

@@ -58,7 +58,7 @@ def parse_json(raw: bytes, parse_constant: Callable[[str], Any] | None = None) -
 
 
 def read_npz_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
-    """Arrays of an .npz by name, those of `names` that it has, or all; ValueError if one is none or they hold too much."""
+    """Arrays of an .npz by name, those of `names` that it has, or all; ValueError for what is none, or too much."""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
     chosen = [name for name in parts if names is None or name in names]

@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from radp.scene.scene import EgoColumn
-from radp.training.augmentation import JOIN, Draws, augment, disturb_state, in_ego_frame, quintic, return_to_log
+from radp.training.augmentation import (
+    JOIN,
+    Draws,
+    augment,
+    disturb_state,
+    in_ego_frame,
+    own_return,
+    quintic,
+    return_to_log,
+)
 from tests.diffusion_planner_golden import PATTERN, read_golden
 from tests.made_scenes import made_scene
 from tests.shared_data import shared_params
@@ -72,6 +81,32 @@ def test_the_new_future_joins_a_braking_log_smoothly():
     assert torch.equal(new[:, JOIN:], future[:, JOIN:])
     assert float(new[0, :, 1].diff().abs().max()) < 0.08  # 0.5 m sideways within 2 s, without a jump
     assert float(new[0, :, 0].diff().min()) > 0
+
+
+@pytest.mark.parametrize("yaw_rate, braking", [(-0.5, 0.0), (0.3, 1.0), (0.0, 2.0)])
+def test_the_own_way_back_follows_a_log_from_which_the_ego_was_not_moved(yaw_rate, braking):
+    time = 0.01 * torch.arange(801, dtype=torch.float64)
+    speed, heading = (6 - braking * time).clamp(min=0), yaw_rate * time
+    walked = torch.stack((speed * heading.cos(), speed * heading.sin()), -1)
+    xy = torch.cat((torch.zeros(1, 2), ((walked[1:] + walked[:-1]) / 2 * 0.01).cumsum(0)))
+    future = torch.cat((xy, heading[:, None]), -1)[10::10][None]
+    ego = torch.tensor([[0.0, 0, 1, 0, 6.0, 0, -braking, 0, 0, yaw_rate]], dtype=torch.float64)
+    own, published = own_return(ego, future), return_to_log(ego, future)
+    assert float((own - future)[..., :2].norm(dim=-1).max()) < 0.02
+    assert float((own - future)[..., 2].abs().max()) < 0.04  # between two poses, and not at the second one
+    if yaw_rate:
+        assert float((published - future)[..., :2].norm(dim=-1).max()) > 0.05
+
+
+def test_the_own_way_back_starts_along_the_heading_and_keeps_it_where_the_log_stands():
+    future = torch.zeros(1, 80, 3, dtype=torch.float64)
+    future[0, :, 0] = (3 * 0.1 * torch.arange(1, 81) - 0.9 * (0.1 * torch.arange(1, 81)) ** 2).clamp(min=0)
+    future[0, 16:, 0] = future[0, 16, 0]
+    ego = torch.zeros(1, 10, dtype=torch.float64)
+    ego[0, [1, 2, 3, 4, 6]] = torch.tensor([0.3, math.cos(-0.2), math.sin(-0.2), 3.0, -1.8], dtype=torch.float64)
+    new = own_return(ego, future)
+    assert float(new[0, 0, 2]) == pytest.approx(-0.2, abs=0.03)
+    assert float(new[0, :, 2].abs().max()) < 0.5 and torch.equal(new[:, JOIN:], future[:, JOIN:])
 
 
 def test_frames_undo_each_other_and_padding_stays_zero():

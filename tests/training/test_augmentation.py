@@ -109,6 +109,14 @@ def test_the_own_way_back_starts_along_the_heading_and_keeps_it_where_the_log_st
     assert float(new[0, :, 2].abs().max()) < 0.5 and torch.equal(new[:, JOIN:], future[:, JOIN:])
 
 
+def test_a_log_that_ends_stays_ended():
+    scene = made_scene(batch=2)
+    scene.ego_current_state[:, EgoColumn.VX] = 5.0
+    scene.ego_agent_future[:, 50:] = 0.0
+    augmented = augment(scene, Draws(torch.ones(2), torch.rand(2, 9)), 1.0, "own")
+    assert not augmented.ego_agent_future[:, 50:].any() and augmented.ego_agent_future[:, :50].any(-1).all()
+
+
 def test_frames_undo_each_other_and_padding_stays_zero():
     scene = made_scene(batch=2)
     moved = replace(scene, ego_current_state=scene.ego_current_state.clone())

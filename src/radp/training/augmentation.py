@@ -168,7 +168,7 @@ def in_ego_frame(scene: Scene) -> Scene:
         static_objects=_static(scene.static_objects, frame[:, None]),
         lanes=_lanes(scene.lanes, frame[:, None, None]),
         route_lanes=_lanes(scene.route_lanes, frame[:, None, None]),
-        ego_agent_future=None if future is None else _future(future, frame[:, None]),
+        ego_agent_future=None if future is None else _keep_padding(_future(future, frame[:, None]), future),
         neighbor_agents_future=_futures(scene.neighbor_agents_future, frame),
         rules=None if scene.rules is None else _rule_view(scene.rules, frame),
     )

@@ -6,7 +6,7 @@ the disturbed ego frame.
 
 In the published program the quintic starts towards the log's place 1.1 s ahead, whatever the ego's heading, and
 accelerates at both ends even where the log brakes. In bends that teaches to cut in by a tenth of a metre within half a
-second and to straighten out then. The way of "own" starts along the ego's heading and joins the log's motion as it is.
+second and to straighten out then. The way called "own" is the log's motion plus a deviation that fades out.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def augment(scene: Scene, draws: Draws, probability: float, way: WayBack = "publ
     ego = scene.ego_current_state
     chosen = (draws.flag >= 1 - probability) & (ego[:, EgoColumn.VX].abs() >= MIN_SPEED)
     disturbed = disturb_state(ego, draws.noise)
-    back = return_to_log if way == "published" else own_return
-    future = back(disturbed, scene.ego_agent_future)
+    logged = scene.ego_agent_future
+    future = return_to_log(disturbed, logged) if way == "published" else own_return(ego, disturbed, logged)
     scene = replace(
         scene,
         ego_current_state=torch.where(chosen[:, None], disturbed, ego),
@@ -109,28 +109,33 @@ def return_to_log(ego: Tensor, future: Tensor) -> Tensor:
     finish = _boundary(
         end[:, FutureColumn.HEADING], moved[:, 1].norm(dim=-1), moved.diff(dim=1)[:, 0].norm(dim=-1) / DT, turned
     )
-    return _joined(start_xy, start, finish, future)
-
-
-def own_return(ego: Tensor, future: Tensor) -> Tensor:
-    """The same with a start along the ego's own heading, and with the log's own velocity and acceleration at JOIN."""
-    start = _boundary(
-        heading_angle(ego[:, COS_SIN]), ego[:, EgoColumn.VX], ego[:, EgoColumn.AX], ego[:, EgoColumn.YAW_RATE]
-    )
-    moved = future[:, JOIN - 2 : JOIN + 2, XY].diff(dim=1) / DT  # (B, 3, 2) between these steps
-    finish = (moved[:, 1] + moved[:, 2]) / 2, (moved[:, 2] - moved[:, 1]) / DT
-    new = _joined(ego[:, XY], start, finish, future)
-    step = torch.diff(torch.cat((ego[:, None, XY], new[..., XY]), 1), dim=1).norm(dim=-1)
-    heading = torch.where(step < DT * CREEP, future[..., FutureColumn.HEADING], new[..., FutureColumn.HEADING])
-    return torch.cat((new[..., XY], heading.unsqueeze(-1)), -1)
-
-
-def _joined(xy: Tensor, start: tuple[Tensor, Tensor], finish: tuple[Tensor, Tensor], future: Tensor) -> Tensor:
-    """From xy (B, 2) to the future's pose at JOIN by a quintic, then the future (B, T, 3) itself."""
-    points = quintic(xy, *start, future[:, JOIN, XY], *finish, steps=JOIN + 1)[:, :JOIN]
-    step = torch.diff(torch.cat((xy[:, None], points), 1), dim=1)
+    points = quintic(start_xy, *start, end[:, XY], *finish, steps=JOIN + 1)[:, :JOIN]
+    step = torch.diff(torch.cat((start_xy[:, None], points), 1), dim=1)
     new = torch.cat((points, heading_angle(step).unsqueeze(-1)), -1)
     return torch.cat((new, future[:, JOIN:]), 1)
+
+
+def own_return(before: Tensor, ego: Tensor, future: Tensor) -> Tensor:
+    """before, ego (B, 10): the state of the log and the disturbed one; future (B, T, 3) -> (B, T, 3): the log's own
+    motion plus a deviation that starts as the ego was disturbed and has faded out, with its speed, at JOIN.
+
+    A cubic: it turns back at once. A planner that plans anew at every step follows only the start of its plans, so a
+    way that turns back later (a quintic that keeps the acceleration) would never do so.
+    """
+    span = (JOIN + 1) * DT
+    shift = (ego[:, XY] - before[:, XY])[:, None]
+    drift = (_velocity(ego) - _velocity(before))[:, None]
+    s = (DT / span * torch.arange(1, future.shape[1] + 1, dtype=ego.dtype, device=ego.device)).clamp(max=1.0)[:, None]
+    xy = future[..., XY] + shift * (1 - 3 * s**2 + 2 * s**3) + span * drift * s * (1 - s) ** 2
+    step = torch.diff(torch.cat((ego[:, None, XY], xy), 1), dim=1)
+    logged = future[..., FutureColumn.HEADING]
+    turned = (s[:, 0] < 1) & (step.norm(dim=-1) >= DT * CREEP)
+    heading = torch.where(turned, heading_angle(step), logged)
+    return _keep_padding(torch.cat((xy, heading.unsqueeze(-1)), -1), future)
+
+
+def _velocity(ego: Tensor) -> Tensor:
+    return ego[:, EgoColumn.VX, None] * ego[:, COS_SIN]
 
 
 def _boundary(heading: Tensor, speed: Tensor, acceleration: Tensor, yaw_rate: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,9 +3,9 @@
     radp simulate --planner pdm_careful --scenarios sumo14-dev --out runs/careful
     python scripts/bends.py runs/careful runs/mine
 
-A moment counts if the car moves and turns by more than 0.1 rad/s. Offset: metres of the rear axle beside the centre line
-of its lane, plus is the outside of the bend. Miss: metres by which the car lies beside the pose that it had planned half a
-second ago, plus is the outside again; for drives that were stored with their plans.
+A moment counts if the car moves and turns by more than 0.1 rad/s. Offset: metres of the rear axle beside the centre
+line of its lane, plus is the outside of the bend. Miss: metres by which the car lies beside the pose that it planned
+half a second ago, plus is the outside again; for drives that were stored with their plans.
 """
 
 from __future__ import annotations

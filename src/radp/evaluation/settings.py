@@ -90,6 +90,26 @@ class FidelityCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DoseResponse:
+    """A planner that takes weights of rules, driven at several weights of one rule at a time."""
+
+    planner: str
+    """Packaged model or planner folder, trained with `radp train align --conditioned`."""
+    scenarios: str = "sumo14-val"
+    """Name of a packaged split, or a path."""
+    rules: tuple[str, ...] = ()
+    """Rules whose weights are varied; all that the planner takes if not given."""
+    doses: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
+    """Weights, as multiples of the default; 1 is always among them."""
+    agents: Agents = "reactive"
+    """How the others move."""
+    limit: int | None = None
+    """At most this many scenarios, spread over the kinds."""
+    seed: int = 0
+    """Of the planner's randomness."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StateWatch:
     """Planners on the same states of drives, with the same noise."""
 

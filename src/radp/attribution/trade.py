@@ -1,7 +1,7 @@
 """What a plan trades: the rule of a lower tier that it gives up, and the rule of a higher one that it keeps by that.
 
-That it is a trade is tried, not guessed: the plan is pushed until it keeps the lower rule, by accelerations as a car has
-them (`attribution.control`). Only if the pushed plan breaks the higher rule did the plan give up the one for the other.
+That it is a trade is tried, not guessed: the plan is pushed until it keeps the lower rule, by accelerations as a car
+has them (`attribution.control`). Only if the pushed plan breaks the higher rule was the one given up for the other.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ def trades_of(plans: Tensor, context: RuleContext, rules: Sequence[Rule]) -> lis
     found: list[Trade | None] = [None] * len(plans)
     if not len(plans):
         return found
-    context = unbound(context)
     bound = _bound(plans, context, rules)
     now = torch.stack([rule.violation(plans, bound).amax(-1) for rule in rules], 1)  # (B, M)
     for lost in sorted(rules, key=lambda rule: -tier_of(rule.name)):
@@ -77,12 +76,6 @@ def trades_of(plans: Tensor, context: RuleContext, rules: Sequence[Rule]) -> lis
             if best is not None:
                 found[b] = replace(best, gives_up=lost.name, given=float(now[b, rules.index(lost)]), push=size)
     return found
-
-
-def unbound(context: RuleContext) -> RuleContext:
-    """Without what belongs to one plan."""
-    nothing = {name: None for name in ("bound", "bound_now", "bound_corners", "bound_motion", "bound_around")}
-    return replace(context, **nothing)
 
 
 def _bound(plans: Tensor, context: RuleContext, rules: Sequence[Rule]) -> RuleContext:

@@ -59,9 +59,9 @@ def write_site(
 
     Scenarios are those of the first run, at most `limit`, and only `tokens` where some are given. What would have
     avoided an incident is looked for where it cost at least `verify` (None: nowhere). `at_incident`: the start page
-    leads to the first moment of a page that cost points. `rules`: the rule set that judges, that of the run or v2 if not
-    given. `weighted`: the runs are one planner at several weights of rules; a page then shows one drive at a time and a
-    slider for each weight that varies, the start page the first run.
+    leads to the first moment of a page that cost points. `rules`: the rule set that judges, that of the run or v2 if
+    not given. `weighted`: the runs are one planner at several weights of rules; a page then shows one drive at a time
+    and a slider for each weight that varies, the start page the first run.
     """
     out = Path(out)
     weights = varied_weights(runs) if weighted else None
@@ -104,7 +104,7 @@ def _first_incident(reports: Sequence[DriveReport]) -> str:
 
 
 def varied_weights(runs: Sequence[Run]) -> list[dict[str, float]]:
-    """Of runs of one planner: the weights of each that are not the same in all; BadInput if there is nothing to vary."""
+    """Of runs of one planner: the weights of each that are not the same in all; BadInput if two have the same."""
     planners = list(dict.fromkeys(run.job.planner for run in runs))
     if len(planners) > 1:
         raise BadInput(f"{planners[0]!r} and {planners[1]!r} are two planners; sliders are for weights of one")

@@ -19,7 +19,7 @@ class OpenStudio:
     Example:
         radp studio sumo14-val
         radp studio runs/idm --planner radp-mini
-        radp studio sumo14-val --rule-set road
+        radp studio sumo14-val --rule-set road-v2
         radp studio edited.json --planner my_planner.py:MyPlanner --no-browser
     """
 
@@ -28,7 +28,7 @@ class OpenStudio:
     planner: tuple[str, ...] = ()
     """Planners to offer besides the packaged ones; the first is chosen at the start. Your own as file.py:Class."""
     rule_set: str = ""
-    """Rules that judge and pull: paper, v2, road (eight more); those of the planner's head if not given."""
+    """Rules that judge and pull: paper, v2, road-v2 (eight more); those of the planner's head if not given."""
     port: int = 0
     """Of the page; 0 = any that is free."""
     no_browser: bool = False

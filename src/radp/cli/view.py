@@ -22,7 +22,7 @@ class ViewDrives:
         radp view runs/pdm --out pages
         radp view runs/pdm --other runs/idm --out pages
         radp view runs/pdm --token 3a7f --gif --out film
-        radp view runs/pdm --rule-set road --out pages
+        radp view runs/pdm --rule-set road-v2 --out pages
         radp view runs/default --weighted runs/careful runs/bold --out pages
         radp view drive.msgpack.xz --maps nuplan/maps --out pages
     """
@@ -37,7 +37,7 @@ class ViewDrives:
     weighted: tuple[Path, ...] = ()
     """Further runs of the same planner at other weights of rules: pages then have a slider for each weight."""
     rule_set: str = ""
-    """Rules that judge the plans now: v2, road (eight more), paper; that of the run, or v2, if not given."""
+    """Rules that judge the plans now: v2, road-v2 (eight more), paper; that of the run, or v2, if not given."""
     out: Path | None = None
     """Folder for the pages; RUN/view if not given."""
     limit: int | None = None

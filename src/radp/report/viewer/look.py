@@ -51,7 +51,7 @@ def view(
     """Pages of drives; two drives of one scenario are shown side by side.
 
     `out`: the folder, a temporary one if not given. `verify` looks for what would have avoided each incident, as
-    `radp.explain` does. `rules`: the rule set that judges, such as road; v2 if not given.
+    `radp.explain` does. `rules`: the rule set that judges, such as road-v2; v2 if not given.
 
     >>> (rollout,) = radp.simulate(radp.load_planner("log_replay"), radp.open_split("sumo14-val")[:1], "nonreactive")
     >>> radp.view(rollout).pages[0].suffix

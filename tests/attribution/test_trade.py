@@ -7,8 +7,8 @@ import torch
 
 from radp.attribution.trade import trades_of
 from radp.rules import RuleContext, rule_set
-from tests.rules.hand_made import scene, straight_plan, straight_route
-from tests.rules.road_scenes import BICYCLE, FRONT, with_road
+from tests.rules.hand_made import curved_plan, scene, straight_plan, straight_route
+from tests.rules.road_scenes import BICYCLE, FRONT, band, with_road
 
 ROAD = rule_set("road")
 STOP = 30.0  # m that the rear axle goes
@@ -53,6 +53,21 @@ def test_a_plan_that_brakes_for_nobody_trades_nothing() -> None:
     aside = with_bicycle(1.9, y=25.0)
     assert trades_of(braking(), alone, ROAD) == trades_of(braking(), aside, ROAD) == [None]
     assert trades_of(braking()[:0], alone.rows(torch.tensor([], dtype=torch.long)), ROAD) == []
+
+
+def test_what_is_far_away_does_not_hold_the_plan() -> None:
+    """A car that made up for 50 m would come near the bicycle, but it keeps 20 m for no reason."""
+    assert trades_of(braking(), with_bicycle(20.0), ROAD) == [None]
+
+
+def test_where_a_faster_plan_would_leave_its_own_path_nothing_is_claimed() -> None:
+    """A slow bend that keeps just inside the road: straight on from its end is not where the plan leads."""
+    given = scene(straight_route(pieces=6), speed=2.0, limit=30.0)
+    context = RuleContext.from_scene(with_road(given, **band(-5.0, 5.0)))
+    plan = curved_plan(2.0, 0.02)
+    drivable = next(rule for rule in ROAD if rule.name == "drivable")
+    assert -1.2 < float(drivable.violation(plan, context).max()) < 0
+    assert trades_of(plan, context, ROAD) == [None]
 
 
 def test_a_plan_that_gives_up_nothing_trades_nothing() -> None:

@@ -17,10 +17,13 @@ from radp.attribution.control import KNOTS, descent, pushed
 from radp.geometry.boxes import separation_of
 from radp.rules import Rule, RuleContext
 from radp.rules.body import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER, shifted
-from radp.rules.motion import unit_heading
+from radp.rules.motion import unit_heading, with_origin
 from radp.rules.rulebook import TIERS, tier_name, tier_of
 
 PUSHES = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0)  # m/s2, the largest of the accelerations that are added
+NEAR = 4.0  # scales of a rule: what the plan keeps by more than that is not what holds it
+BEYOND = 10.0  # m after the end of a plan's path, where a pushed plan goes straight on, that still count
+ASIDE = ("lane", "drivable", "oncoming")  # rules that a plan which is only faster on its path cannot break
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ def trades_of(plans: Tensor, context: RuleContext, rules: Sequence[Rule]) -> lis
         broken = now[:, rules.index(lost)] > 0
         rows = torch.tensor([b for b, one in enumerate(found) if one is None and broken[b]], dtype=torch.long)
         above = [rule for rule in rules if tier_of(rule.name) < tier_of(lost.name)]
+        above = [rule for rule in above if lost.name not in TIERS[-1] or rule.name not in ASIDE]
         if not len(rows) or not above:
             continue
         push, moved = obeying(plans[rows], context.rows(rows), lost)
@@ -107,8 +111,9 @@ def _way(plans: Tensor, context: RuleContext, rule: Rule) -> Tensor:
 
 
 def best_kept(plans: Tensor, moved: Tensor, context: RuleContext, rules: Sequence[Rule]) -> list[Trade | None]:
-    """For each plan (B, H, 4) the highest of the rules that it keeps and that the pushed plan breaks; what is given up
-    for it is not filled in."""
+    """For each plan (B, H, 4) the highest of the rules that it just keeps and that the pushed plan breaks; what it
+    gives up for that is not filled in."""
+    far = travelled(moved) > travelled(plans)[:, -1:] + BEYOND  # (B, H)
     before, after = _bound(plans, context, rules), _bound(moved, context, rules)
     best: list[tuple[tuple[int, float], Trade] | None] = [None] * len(plans)
     for rule in rules:
@@ -118,9 +123,9 @@ def best_kept(plans: Tensor, moved: Tensor, context: RuleContext, rules: Sequenc
             theirs, mine = (rule.violation(p, c).unsqueeze(2) for p, c in ((moved, after), (plans, before)))
         if not theirs.shape[2]:
             continue
-        breaks, who = theirs.amax(1).max(-1)  # (B,) of whoever is hurt most
+        breaks, who = theirs.masked_fill(far.unsqueeze(2), -torch.inf).amax(1).max(-1)  # (B,) of whoever is hurt most
         margins = -mine.amax(1).gather(1, who.unsqueeze(1)).squeeze(1)
-        for b in ((breaks > 0) & (margins >= 0) & torch.isfinite(margins)).nonzero()[:, 0].tolist():
+        for b in ((breaks > 0) & (margins >= 0) & (margins <= NEAR * rule.scale)).nonzero()[:, 0].tolist():
             order = (tier_of(rule.name), -float(breaks[b]) / rule.scale)
             standing = best[b]
             if standing is None or order < standing[0]:
@@ -129,6 +134,11 @@ def best_kept(plans: Tensor, moved: Tensor, context: RuleContext, rules: Sequenc
                     one = _with_whom(one, plans[b : b + 1], context.rows(torch.tensor([b])), int(who[b]))
                 best[b] = order, one
     return [None if one is None else one[1] for one in best]
+
+
+def travelled(plans: Tensor) -> Tensor:
+    """(B, H, 4) -> (B, H) metres along each plan."""
+    return torch.diff(with_origin(plans)[..., :2], dim=1).norm(dim=-1).cumsum(1)
 
 
 def _with_whom(trade: Trade, plan: Tensor, context: RuleContext, row: int) -> Trade:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-import pytest
+import pytest  # nothing else up here: tests/conftest.py, which comes later, limits the threads of numpy and torch
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -41,6 +40,8 @@ def drive_and_look() -> None:
 
 def plan_and_react() -> None:
     """Reactive agents, and the planners that are compiled."""
+    import numpy as np
+
     from radp.planners import load_planner
     from radp.sim.agents.idm import IdmAgents
     from radp.sim.planner import start_planner

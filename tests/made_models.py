@@ -7,7 +7,10 @@ import torch
 from radp.model.config import NUPLAN, ModelConfig
 from radp.model.network import DiffusionModel, build_model
 
-SMALL = replace(NUPLAN, hidden=32, heads=2, mixer_tokens=8, mixer_channels=16, preproj_hidden=32, encoder_depth=1)
+SMALL = replace(
+    NUPLAN, hidden=32, heads=2, mixer_tokens=8, mixer_channels=16, preproj_hidden=32, encoder_depth=1, mixer_depth=1,
+    decoder_depth=2,
+)  # fmt: skip
 
 # How far the same computation may differ between processors, thread counts and batches: float32 sums are then taken in
 # another order, and each layer of a network adds some units in the last place of values of about 1.

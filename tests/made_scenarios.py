@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,15 @@ def made_scenario(
         },
     }  # fmt: skip
     return scenario_from_json(data)
+
+
+def cut_short(scenario: Scenario, frames: int) -> Scenario:
+    """The log up to its start and so many frames from there on."""
+    last, tracks, lights = scenario.start + frames, scenario.tracks, scenario.lights
+    return replace(
+        scenario,
+        time_us=scenario.time_us[:last],
+        ego=scenario.ego[:last],
+        tracks=replace(tracks, state=tracks.state[:, :last], valid=tracks.valid[:, :last]),
+        lights=replace(lights, state=lights.state[:last]),
+    )

@@ -53,7 +53,7 @@ def planner(work: Path) -> Path:
     shutil.copytree(work / "base" / "model", planner)
     some = ("--planner", planner, "--data", work / "samples")
     assert run("calibrate", *some, "--batches", 2, "--batch", 4, "--threads", 1, "--out", planner) == 0
-    assert run("cache", *some, "--samples", 8, "--workers", 1, "--out", cache) == 0
+    assert run("cache", *some, "--samples", 8, "--workers", 1, "--threads", 1, "--out", cache) == 0
     head = ("--epochs", 2, "--batch", 4, "--heads", 6, "--threads", 1)
     assert run("train", "head", "--cache", cache, "--validation", cache, "--out", work / "head", *head) == 0
     for file in (work / "head" / "head").iterdir():
@@ -81,7 +81,7 @@ def test_a_head_that_sees_the_geometry_learns_on_states_of_its_planners_drives(
     some = ("--planner", planner, "--data", own, "--rule-set", "v2", "--stride", 3)
     assert run("calibrate", *some, "--batches", 2, "--batch", 4, "--threads", 1, "--out", planner) == 0
     assert Calibration.load(planner, "v2").samples == 8 and not (planner / "calibration.json").exists()
-    assert run("cache", *some, "--workers", 1, "--out", cache) == 0
+    assert run("cache", *some, "--workers", 1, "--threads", 1, "--out", cache) == 0
     assert len(Cache(cache)) == 10 and Cache(cache).rule_set == "v2"  # every third of 30 samples
     head = ("--cache", cache, "--epochs", 2, "--batch", 4, "--heads", 6, "--threads", 1, "--out", tmp_path / "head")
     assert run("train", "head", *head, "--geometry", "cheap") == 0
@@ -107,7 +107,7 @@ def test_a_head_is_not_validated_on_a_cache_of_other_levels(
 ) -> None:
     Calibration(Calibration.load(planner).rules, (1.0,) * 6, samples=1).save(tmp_path)
     some = ("--planner", planner, "--data", work / "samples", "--samples", 2, "--workers", 1)
-    assert run("cache", *some, "--calibration", tmp_path, "--out", tmp_path / "other") == 0
+    assert run("cache", *some, "--calibration", tmp_path, "--threads", 1, "--out", tmp_path / "other") == 0
     given = ("--cache", work / "cache", "--validation", tmp_path / "other", "--out", tmp_path / "head")
     assert run("train", "head", *given) == 2
     assert "was made with another planner, other rules or another calibration" in capsys.readouterr().err

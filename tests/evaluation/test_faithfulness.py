@@ -24,6 +24,7 @@ from radp.sim.replay import observe_logs
 from radp.sources.synthetic import make_scenario
 from tests.made_models import SMALL, randomised
 
+FEW = replace(SMALL, agents=8, neighbours=5, lanes=8, route_lanes=4)
 WEIGHTS = torch.tensor([0.5, 3.0, 0.0, 1.0])
 
 
@@ -46,8 +47,8 @@ class MadeMoment:
 @pytest.fixture(scope="module")
 def question() -> Question:
     observation = observe_logs([make_scenario(3, agents=6, turn="straight")], 5)
-    model = randomised(SMALL)
-    scene = build_scenes(observation, scene_config(SMALL, rules=True))
+    model = randomised(FEW)
+    scene = build_scenes(observation, scene_config(FEW, rules=True))
     return Question(Replanner(model, scene, seed=4, most=4), scene, rule_set("paper"))
 
 
@@ -115,7 +116,7 @@ def test_every_family_gives_one_score_a_road_user_and_repeats_itself(question):
 def test_attention_is_shared_out(question):
     with explanations._attention_of(question.moment.model) as seen:
         sample_plans(question.moment.model, question.moment.scene, noise=question.moment.noise)
-    assert len(seen) == SMALL.encoder_depth + 2 * SMALL.decoder_depth
+    assert len(seen) == FEW.encoder_depth + 2 * FEW.decoder_depth
     for weights in seen.values():
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[0]))
     assert not any(module._forward_pre_hooks for module in seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +13,22 @@ from radp.evaluation.boosted import boosted_score, folds_of
 from radp.evaluation.drives import Drives
 from radp.evaluation.endpoints import ENDPOINTS
 from radp.evaluation.known import MEASURES
-from radp.evaluation.prognosis import CEILING, PLAIN, prognosis
+from radp.evaluation.prognosis import CEILING, PLAIN, Prognosis, prognosis
 from radp.report.prognosis_tables import forecast_table, increment_table, lead_table, prognosis_json, verdict
 from radp.runs.errors import BadInput
 from tests.evaluation.test_alignment import RULES, made_drives
 
 
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
-    monkeypatch.setattr("radp.evaluation.boosted.TREES", 20)
+@pytest.fixture(autouse=True, scope="module")
+def few_trees() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("radp.evaluation.boosted.TREES", 12)
+        yield
+
+
+@pytest.fixture(scope="module")
+def ttc_knows(few_trees: None) -> Prognosis:
+    return prognosis(with_measures("TTC"), resamples=300)
 
 
 def with_measures(knows: str = "", count: int = 20) -> Drives:
@@ -60,8 +68,8 @@ def test_trees_learn_what_is_there_and_nothing_else():
     assert np.isnan(boosted_score([feature[:1]], risk[:1], ["a"])).all()  # nobody else to learn from
 
 
-def test_where_ttc_knows_more_it_is_said():
-    found = prognosis(with_measures("TTC"), resamples=300)
+def test_where_ttc_knows_more_it_is_said(ttc_knows: Prognosis):
+    found = ttc_knows
     lane = found.forecast("lane", "TTC")
     assert lane.rho.low > 0.5 and lane.lead["rho"].high < 0 and lane.p < 0.05
     better, worse = verdict(found, "TTC").split(". Pressure better: ")
@@ -78,8 +86,8 @@ def test_where_pressure_knows_more_it_adds():
     assert found.forecast("lane", CEILING).rho.value < found.forecast("lane", "teacher").rho.value  # has no pressure
 
 
-def test_tables_have_every_predictor_and_endpoint():
-    found = prognosis(with_measures(count=8), resamples=50)
+def test_tables_have_every_predictor_and_endpoint(ttc_knows: Prognosis):
+    found = ttc_knows
     names = {"teacher", *MEASURES, "persistence", "clock", CEILING, PLAIN}  # no cost in these drives
     assert set(found.predictors) == names
     forecasts, leads, gains = forecast_table(found, "here"), lead_table(found, "here"), increment_table(found, "here")

@@ -11,6 +11,7 @@ from radp.model.schedule import alpha, denoising_times, half_log_snr, sigma, tim
 from radp.model.seam import close_seam
 from radp.model.target import TargetSpace
 from radp.planners.guidance import CollisionGuidance
+from radp.scene.scene import EgoColumn
 from tests.made_models import ONE_PASS, SAMPLED, SMALL, randomised
 from tests.made_scenes import made_scene
 
@@ -104,9 +105,10 @@ def test_encoder_runs_once_and_the_decoder_once_a_call(model):
     assert sample.tokens.shape == (2, 1, 11, 32)
 
 
-def test_the_current_state_is_pinned_in_every_call(model):
-    scene = made_scene(batch=2)
-    states = sample_plans(model, scene, trace=True).trace.states
+def test_the_current_state_is_pinned_in_every_call_and_the_rest_begins_as_half_of_the_noise(model):
+    scene, noise = made_scene(batch=2), noise_of_seeds([1, 2], model)
+    states = sample_plans(model, scene, noise=noise, trace=True).trace.states
+    assert torch.equal(states[0, :, :, 1:], 0.5 * noise[:, 0])
     now = model.observe(scene)
     expected = torch.cat((now.ego_current_state[:, None, :4], now.neighbor_agents_past[:, :10, -1, :4]), 1)
     assert torch.equal(states[:, :, :, 0], expected.expand(11, -1, -1, -1))
@@ -190,12 +192,13 @@ def test_guidance_adds_half_of_sigma_squared_over_alpha_between_two_times(model)
 
 
 def test_the_seam_of_the_ego_is_closed_and_the_others_stay(model):
-    scene, noise = made_scene(batch=2), noise_of_seeds([1, 2], model)
+    scene, noise = made_scene(batch=3), noise_of_seeds([1, 2, 3], model)
+    scene.ego_current_state[:, EgoColumn.VX] = torch.tensor([5.0, 0.05, -1.0])  # backwards counts as standing
     plain = sample_plans(model, scene, noise=noise).trajectories
     seamless = DiffusionModel(replace(model.config, seam_s=0.6), model.normaliser).eval()
     seamless.load_state_dict(model.state_dict())
     found = sample_plans(seamless, scene, noise=noise).trajectories
-    speed = scene.ego_current_state[:, 4].clamp(min=0.0)
+    speed = torch.tensor([5.0, 0.05, 0.0])
     torch.testing.assert_close(found[:, 0, 0], close_seam(plain[:, 0, 0], speed, 0.6), **SAMPLED)
     torch.testing.assert_close(found[:, :, 1:], plain[:, :, 1:], **SAMPLED)
     assert not torch.allclose(found[:, 0, 0], plain[:, 0, 0], atol=1e-2)

@@ -23,6 +23,7 @@ from radp.scenario import Ego
 from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario
 from tests.made_models import ONE_PASS
+from tests.made_scenarios import cut_short
 
 SMALL = replace(
     ModelConfig.preset("mini"), agents=6, lanes=8, neighbours=2, hidden=24, mixer_channels=16, preproj_hidden=32
@@ -41,16 +42,7 @@ def awake(config: ModelConfig, seed: int = 0):
 
 
 def short_scenario(seed: int = 1):
-    scenario = make_scenario(seed, agents=8)
-    frames = scenario.start + 12
-    tracks, lights = scenario.tracks, scenario.lights
-    return replace(
-        scenario,
-        time_us=scenario.time_us[:frames],
-        ego=scenario.ego[:frames],
-        tracks=replace(tracks, state=tracks.state[:, :frames], valid=tracks.valid[:, :frames]),
-        lights=replace(lights, state=lights.state[:frames]),
-    )
+    return cut_short(make_scenario(seed, agents=8), 12)
 
 
 def test_a_model_folder_drives_in_closed_loop_whatever_the_batch(tmp_path):

@@ -23,6 +23,7 @@ from radp.sim.simulate import simulate
 from radp.sources.driven import demonstrate, failure_samples, takeover_samples
 from radp.sources.settings import Demonstrations
 from radp.sources.synthetic import make_scenario
+from tests.made_scenarios import cut_short
 
 CHOICE = Demonstrations(scenarios="sumo14-val", planner="idm", after="constant_velocity")
 
@@ -77,13 +78,14 @@ def test_a_later_start_cuts_log_and_verdict(scenarios, drives):
 
 def test_the_second_driver_takes_over_at_its_moment(scenarios):
     """Up to the moment the drive is the first driver's, to the bit; after it the second one's plans are followed."""
+    scenarios = [cut_short(scenario, 71) for scenario in scenarios]
     first, then = load_planner("constant_velocity"), load_planner("pdm_closed")
     steps = {scenario.token: 20 + 10 * i for i, scenario in enumerate(scenarios)}
     alone = list(simulate(first, scenarios))
     taken = list(simulate(Takeover(first, then, steps), scenarios))
     at_once = list(simulate(Takeover(first, then, dict.fromkeys(steps, 0)), scenarios))
     expert = list(simulate(then, scenarios))
-    for a, b, c, d in zip(alone, taken, at_once, expert):
+    for a, b, c, d in zip(alone, taken, at_once, expert, strict=True):
         moment = steps[a.scenario.token]
         np.testing.assert_array_equal(b.ego[: moment + 1], a.ego[: moment + 1])
         assert np.abs(b.ego[moment + 1 :, :2] - a.ego[moment + 1 :, :2]).max() > 0.1

@@ -39,7 +39,9 @@ def raw(tmp_path: Path) -> Path:
 
 def test_one_command_makes_the_page(script: ModuleType, raw: Path, tmp_path: Path) -> None:
     work, page = tmp_path / "work", tmp_path / "page.md"
-    script.main(raw, work, page, planners=("log_replay",), models=("constant_velocity", "log_replay"), pictures=2)
+    held_out = ("waymo-all@held-out",)
+    two = ("constant_velocity", "log_replay")
+    script.main(raw, work, page, planners=("log_replay",), models=two, tests=held_out, pictures=2)
     text = page.read_text()
     assert "| waymo-sdc | 3 | 2 |" in text and "| waymo-all | 3 | 6 |" in text
     assert "- waymo-sdc: broken.json" in text and "speed limits 2" in text
@@ -51,9 +53,10 @@ def test_one_command_makes_the_page(script: ModuleType, raw: Path, tmp_path: Pat
     assert (work / "pictures" / "waymo-sdc.png").stat().st_size > 1000
     drives = {file: file.stat().st_mtime_ns for file in (work / "drives").rglob("drives/*") if file.is_file()}
     three = ("constant_velocity", "log_replay", "idm")
-    script.main(raw, work, page, planners=("log_replay", "constant_velocity"), models=three)
+    one_mode = ("nonreactive",)
+    script.main(raw, work, page, planners=two, models=three, tests=held_out, modes=one_mode, pictures=2)
     again = page.read_text()
-    assert "| waymo-sdc | reactive | constant_velocity |" in again
+    assert "| waymo-sdc | nonreactive | constant_velocity |" in again
     learned, aligned = again.split("## Learned from people")[1].split("## Aligned, against its own base")
     assert "difference to constant_velocity" in learned and "difference to log_replay" in aligned
     assert drives and all(file.stat().st_mtime_ns == time for file, time in drives.items())

@@ -12,7 +12,9 @@ from radp.model.loss import diffusion_loss
 from radp.model.network import build_model
 from radp.rules import RuleContext, rule_costs
 from radp.training.align import AlignTask, trained_in_words
-from radp.training.settings import AlignConfig
+from radp.training.loop import shuffled_rows
+from radp.training.settings import AlignConfig, LoopConfig
+from tests.made_models import SMALL
 from tests.made_scenes import made_scene
 
 SIZES = {"agents": 20, "lanes": 40, "route_lanes": 12}
@@ -63,7 +65,11 @@ def test_a_perfect_estimate_has_the_costs_of_the_log(task, monkeypatch):
 def test_only_the_adapters_learn_and_every_part_is_recorded(task):
     trained = [name for name, p in task.model.named_parameters() if p.requires_grad]
     assert len(trained) == 24 and all("lora" in name for name in trained)
-    assert "24 tensors" in trained_in_words(task.model) and "12 linear layers" in trained_in_words(task.model)
+    learns = sum(p.numel() for p in task.model.parameters() if p.requires_grad)
+    frozen = sum(p.numel() for p in task.base.parameters()) - learns
+    assert trained_in_words(task.model) == (
+        f"training 24 tensors ({learns:,} values) on 12 linear layers; {frozen:,} values frozen"
+    )
     scene = task.samples.scene
     loss, parts = task.loss(task.model, scene, torch.Generator().manual_seed(1))
     loss.backward()
@@ -114,3 +120,24 @@ def test_draws_that_do_not_count_do_not_pull(task):
     task.config = AlignConfig(augment=0.0, max_time=0.0)
     loss, parts = task.loss(task.model, scene, generator)
     assert "rules" not in parts and loss.item() == pytest.approx(parts["diffusion"])
+
+
+def test_processes_share_out_the_rows_of_a_step():
+    """Rows of a batch without a focus; with one, so many of them are its own, whatever the process."""
+    config = AlignConfig(loop=LoopConfig(steps=10, batch=8, seed=3), focus_share=0.25, augment=0.0)
+    samples = OneScene(made_scene(2, **SIZES))
+    plain, focused, few = (
+        AlignTask(config, build_model(SMALL, 0), samples, focus=focus) for focus in ([], [7, 8, 9], [7])
+    )
+    for step in (0, 4):
+        whole = plain.rows(step, 0, 1)
+        np.testing.assert_array_equal(whole, shuffled_rows(1_000, 8, step, 3))
+        for task in (plain, focused):
+            np.testing.assert_array_equal(
+                np.concatenate([task.rows(step, rank, 4) for rank in range(4)]), task.rows(step, 0, 1)
+            )
+        mixed = focused.rows(step, 0, 1)
+        own = focused.focus[shuffled_rows(3, 2, step, 3)]
+        assert sorted(mixed) == sorted([*whole[2:], *own])
+        np.testing.assert_array_equal(mixed, np.random.default_rng([3, step]).permutation([*whole[2:], *own]))
+    assert sorted(few.rows(0, 0, 1)) == sorted([*plain.rows(0, 0, 1)[1:], 7])

@@ -17,7 +17,7 @@ from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch
 from radp.training.own_plans import best_of
 from radp.training.rule_terms import RuleTerms
-from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig
+from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig, WeightingConfig
 from tests.made_models import SAMPLED, randomised
 from tests.made_scenes import made_scene
 from tests.rules.hand_made import scene, straight_plan, straight_route
@@ -207,9 +207,16 @@ def test_ways_that_contradict_each_other_are_refused():
     for avoid, words in (
         (AvoidConfig(way="chain"), "needs --hold base"),
         (replace(AVOID, plans=1), "plans is 1"),
+        (replace(AVOID, calls=0), "calls is 0"),
         (replace(AVOID, calls=11), "calls is 11"),
     ):
         with pytest.raises(BadInput, match=words):
             check_way(AlignConfig(avoid=avoid))
+    for weighting in (WeightingConfig(conditioned=True), WeightingConfig(tiers=True)):
+        check_way(AlignConfig(weighting=weighting))
+        with pytest.raises(BadInput, match="need --hold logs"):
+            check_way(AlignConfig(avoid=AVOID, weighting=weighting))
+    for sound in (AvoidConfig(), AVOID, replace(AVOID, plans=2, calls=1), replace(AVOID, calls=10)):
+        check_way(AlignConfig(avoid=sound))
     with pytest.raises(BadInput, match="no rule 'wings'"):
         RuleTerms(AlignConfig(avoid=replace(AVOID, without=("wings",))))

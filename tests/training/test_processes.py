@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -26,14 +25,6 @@ from tests.training.toy_task import train_toy
 
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 TINY = ("hidden=24", "encoder_depth=1", "decoder_depth=1", "preproj_hidden=24", "noise_draws=1")
-
-
-@pytest.fixture(autouse=True)
-def same_threads() -> Iterator[None]:
-    """Trainings in this process take one thread; what comes after them has as many as before."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

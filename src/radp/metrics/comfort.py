@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 from numba import njit
-from scipy.signal import savgol_filter
 
 from radp.metrics.drive import REAR_TO_CENTER, Drive, mean_step
 from radp.metrics.metric import NO_VALUE, Metric
@@ -92,6 +91,8 @@ def smoothed(series: np.ndarray, window: int, order: int, derivative: int, step:
 def savgol_stencil(window: int, order: int, derivative: int, rows: int) -> np.ndarray:
     """The filter as a matrix (rows, rows) on a short series: its first rows, its middle row and its last rows are those
     of a series of any length."""
+    from scipy.signal import savgol_filter  # loads all of scipy.stats, half as long as torch
+
     return np.ascontiguousarray(savgol_filter(np.eye(rows), window, order, deriv=derivative, axis=0))
 
 

@@ -162,7 +162,8 @@ def test_values_of_the_wrong_type(data: Path, tmp_path: Path) -> None:
         connection.close()
     wanted = tmp_path / "all.yaml"
     wanted.write_text(f"scenario_types: [{KIND}]\n")
-    card = convert(NUPLAN, LogChoice(db=tmp_path / "db", maps=data / "maps", filter=wanted), tmp_path / "store")
+    logs = LogChoice(db=tmp_path / "db", maps=data / "maps", filter=wanted)
+    card = convert(NUPLAN, logs, tmp_path / "store", isolated=False)
     reasons = {name: card["failed"].get(name) or card["failed"][frame_token(name, 1000)] for name in changes}
     assert "no blob" in reasons["text"]
     assert "no number" in reasons["word"]
@@ -183,7 +184,7 @@ def test_values_of_the_wrong_type(data: Path, tmp_path: Path) -> None:
 )
 def test_empty_geometry(data: Path, tmp_path: Path, layer: str, row: int, sentence: str | None) -> None:
     make_map(tmp_path / "maps", empty=(layer, row))
-    card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / "maps"), tmp_path / "store")
+    card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / "maps"), tmp_path / "store", isolated=False)
     assert card["scenarios"] == (2 if sentence is None else 0)
     assert set(card["failed"]) == (set() if sentence is None else {frame_token("good", f) for f in (1000, 1300)})
     assert all(sentence is not None and sentence in reason for reason in card["failed"].values())
@@ -197,11 +198,12 @@ def test_broken_maps(data: Path, tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         if content is not None:
             path.write_bytes(content)
-        card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / name), tmp_path / f"{name}-store")
+        logs = LogChoice(db=data / "db", maps=tmp_path / name)
+        card = convert(NUPLAN, logs, tmp_path / f"{name}-store", isolated=False)
         assert card["scenarios"] == 0
         sentences[name] = card["failed"][frame_token("good", 1000)]
     make_map(tmp_path / "layer", without="boundaries")
-    card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / "layer"), tmp_path / "layer-store")
+    card = convert(NUPLAN, LogChoice(db=data / "db", maps=tmp_path / "layer"), tmp_path / "layer-store", isolated=False)
     assert "the layer boundaries is missing" in card["failed"][frame_token("good", 1000)]
     assert "holds no map of us-ma-boston" in sentences["none"]
     assert "map.gpkg" in sentences["cut"]

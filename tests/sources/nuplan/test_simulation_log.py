@@ -129,11 +129,12 @@ def packed(path, raw):
         (pickle.dumps({"a": 1}), "expected a SimulationLog"),
         (pickle.dumps([1, 2])[:-3], "damaged"),
         (b"\x80\x05\x95", "cut short"),
-        (b"\x80\x02]" + b"2" * 9_000_000, "steps"),
+        (b"\x80\x02]" + b"2" * 90_000, "more than 80000 steps"),
         (b"\x80\x04P1\n.", "instruction"),
     ],
 )
-def test_hostile_files_are_refused(tmp_path, raw, reason):
+def test_hostile_files_are_refused(tmp_path, raw, reason, monkeypatch):
+    monkeypatch.setattr("radp.sources.scenarionet.unpickle.MOST_PICKLE_STEPS", 80_000)  # 8 million take seconds
     with pytest.raises(SourceError, match=reason):
         read_simulation_log(packed(tmp_path / "a.msgpack.xz", raw))
 

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 from numba import njit
-from scipy.signal import savgol_filter
 
 from radp.metrics.comfort import ACCEL_WINDOW, BOUNDS, JERK_WINDOW, YAW_WINDOW
 from radp.scenario import DT, Ego
@@ -29,6 +28,8 @@ def filters(samples: int) -> np.ndarray:
 
     Zeros outside the windows are exact, so that the kernel can skip them.
     """
+    from scipy.signal import savgol_filter  # late, as in radp.metrics.comfort
+
     unit = np.eye(samples)
     smooth = savgol_filter(unit, ACCEL_WINDOW, 2, axis=0)
     jerk = savgol_filter(smooth, JERK_WINDOW, 2, deriv=1, delta=DT, axis=0)

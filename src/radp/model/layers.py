@@ -128,7 +128,7 @@ class Attention(nn.Module):
         return linear_of(self.o, mixed.transpose(1, 2).flatten(2))
 
     def _attend_plainly(self, q: Tensor, k: Tensor, v: Tensor, key_bias: Tensor | None) -> Tensor:
-        """With dropout; and for graphs, since torch exports its own attention with a copy of all keys, turned around."""
+        """With dropout; and for graphs, since torch exports its own attention with a copy of all keys."""
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
         if key_bias is not None:
             scores = scores + key_bias

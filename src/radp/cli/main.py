@@ -32,6 +32,7 @@ from radp.cli.curves import TrainCurves
 from radp.cli.data import DataInfo, DataList
 from radp.cli.demo import Demo
 from radp.cli.doctor import Doctor
+from radp.cli.dose import EvaluateDose
 from radp.cli.drive import DataDrive
 from radp.cli.evaluate import EvaluateFidelity, EvaluatePlanners
 from radp.cli.explain import Explain
@@ -103,6 +104,7 @@ VERBS: Verbs = {
         "intervention": EvaluateIntervention,
         "prognosis": EvaluatePrognosis,
         "faithfulness": EvaluateFaithfulness,
+        "dose": EvaluateDose,
     },
     "leaderboard": Leaderboard,
     "reproduce": Reproduce,

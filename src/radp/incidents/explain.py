@@ -130,6 +130,8 @@ def _incident(
         incident = replace(
             incident, no_return=found.no_return, remedies=found.remedies, tried=found.tried, note=found.note
         )
+    else:
+        incident = replace(incident, note="other drives that avoid it were not looked for")
     return replace(incident, sentences=incident_sentences(incident))
 
 

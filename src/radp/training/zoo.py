@@ -33,7 +33,7 @@ Preset = Literal["mini", "published"]
 VALIDATION_SEED = 1
 
 MINI: dict[str, Any] = {
-    "plantf": PlanTFConfig(dim=64, heads=4, depth=2, history=16),
+    "plantf": PlanTFConfig(dim=64, heads=4, depth=2, history=16, categories=True),
     "pdm-open": PDMConfig(hidden=256),
     "urban-driver": UrbanDriverConfig(dim=64, heads=4, hidden=256, positions=20),
     "pluto": PlutoConfig(dim=64, depth=2, decoder_depth=2, history=16),

@@ -36,6 +36,7 @@ class PlanTFConfig:
     drop_path: float = 0.2
     state_dropout: float = 0.75
     history: int = CHANNELS  # of the first level of the history encoder
+    categories: bool = False  # whether the closed loop says who is a car: training does, the published planner does not
 
 
 class PolygonEncoder(PolygonTables):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import shapely
@@ -40,6 +40,7 @@ class Reach:
 
 
 PLANTF_REACH = Reach(100.0, 32, plain_category=True)
+PLANTF_REACH_KNOWING = replace(PLANTF_REACH, plain_category=False)
 PLUTO_REACH = Reach(120.0, 48, plain_category=False)
 
 

@@ -1,7 +1,7 @@
 """Copy a planner that `radp train planner` made into the package: python scripts/package_planner.py RUN NAME [--half].
 
-The settings of its training go with it, but no paths. NAME becomes a name that `radp simulate --planner` knows; its card,
-src/radp/zoo/models/NAME/CARD.md, is written by hand.
+The settings of its training go with it, but no paths. NAME becomes a name that `radp simulate --planner` knows; its
+card, src/radp/zoo/models/NAME/CARD.md, is written by hand.
 """
 
 from __future__ import annotations

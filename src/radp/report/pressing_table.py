@@ -10,8 +10,6 @@ from radp.statistics.estimate import LEGEND, interval
 
 LEVELS = "Pressure of the exact teacher, log(1 + gradient / usual level), by the same levels for all: 0.69 is usual."
 COUNTED = "Strongest [%]: frames in which a rule presses most; nothing: in which none does. Every drive counts alike."
-    "Strongest [%]: frames in which this rule presses most; nothing: in which none does. Every drive counts alike."
-)
 
 
 def pressing_table(found: Sequence[Pressing], scope: str = "") -> Table:

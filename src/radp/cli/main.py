@@ -48,6 +48,7 @@ from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
 from radp.cli.package import TrainPackage
+from radp.cli.pressure import EvaluatePressure
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
@@ -105,6 +106,7 @@ VERBS: Verbs = {
         "prognosis": EvaluatePrognosis,
         "faithfulness": EvaluateFaithfulness,
         "dose": EvaluateDose,
+        "pressure": EvaluatePressure,
     },
     "leaderboard": Leaderboard,
     "reproduce": Reproduce,

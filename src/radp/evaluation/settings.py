@@ -110,6 +110,26 @@ class DoseResponse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PressureWatch:
+    """Planners on one split, with the exact teacher beside each."""
+
+    planners: tuple[str, ...]
+    """Names, model folders, or your own as file.py:Class."""
+    split: str
+    """Packaged split or store."""
+    agents: Agents = "reactive"
+    """How the others move."""
+    limit: int | None = None
+    """At most this many scenarios, spread over the kinds."""
+    levels: str = "radp-mini"
+    """Planner whose usual levels count for all, so that pressures can be compared."""
+    rule_set: str = "paper"
+    """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
+    seed: int = 0
+    """Of the planners' randomness."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StateWatch:
     """Planners on the same states of drives, with the same noise."""
 

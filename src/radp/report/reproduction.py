@@ -139,13 +139,15 @@ class Reproduction:
             return split
         return str(spread(split, self.setup.scenarios, self.folder.path / "splits" / Path(split).name))
 
-    def drive(self, planner: str, split: str, agents: Agents = "reactive", **options: bool) -> SplitRun:
+    def drive(
+        self, planner: str, split: str, agents: Agents = "reactive", *, taught: bool = False, plans: bool = False
+    ) -> SplitRun:
         """A drive of this reproduction, with its place; the teacher goes by the usual levels of ours."""
-        name, taught = Path(split).name, options.get("taught", False)
+        name = Path(split).name
         folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{'-taught' if taught else ''}"
         levels = self.levels if taught and planner != self.setup.ours else ""
         place = (planner, name, self.scenarios(split), str(folder), agents)
-        return SplitRun(*place, levels=levels, seed=self.setup.seed, **options)
+        return SplitRun(*place, taught=taught, plans=plans, seed=self.setup.seed, levels=levels)
 
     @property
     def levels(self) -> str:

@@ -19,11 +19,13 @@ from radp.cli import doctor
 from radp.cli.main import VERBS, main
 from radp.evaluation.closed_loop import sizes_of
 from radp.runs.engine import Engine
+from radp.runs.journal import maps_of
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sources.synthetic import make_scenario
 from tests.runs.made_pieces import wait_until
+from tests.sources.made_logs import waymo_json
 
-COUNT = 4
+COUNT, LOGS = 4, 24
 
 
 def verbs(found: Any = VERBS) -> Iterator[Any]:
@@ -61,6 +63,19 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> str:
     for seed in range(COUNT):
         save_json(scenario_to_json(make_scenario(seed, 4, frames=40 + seed)), folder / f"s{seed}.json")
     return str(folder)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs in the format of GPUDrive, to convert."""
+    folder = tmp_path_factory.mktemp("logs")
+    for i in range(LOGS):
+        (folder / f"{i:02}.json").write_text(json.dumps({**waymo_json(), "scenario_id": f"log{i}"}))
+    return folder
+
+
+def conversion(logs: Path, out: Path) -> list[str]:
+    return ["data", "convert", "--source", "waymo-json", "--data", str(logs), "--out", str(out)]
 
 
 def skip_without(engine: str) -> None:
@@ -115,13 +130,16 @@ def test_a_dry_run_prints_the_script_and_does_nothing(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["slurm-local", "ray"])
-def test_verbs_leave_the_same_bytes_on_every_engine(scenarios, tmp_path, engine):
+def test_verbs_leave_the_same_bytes_on_every_engine(scenarios, logs, tmp_path, engine):
     skip_without(engine)
+    converted = conversion(logs, Path())[:-1]
     samples = ["data", "samples", "--scenarios", scenarios, "--stride", "10", "--logs-per-shard", "1", "--out"]
     driven = ["data", "drive", "--scenarios", scenarios, "--planner", "idm", "--out"]
     table = ["evaluate", "planners", "--planners", "idm", "log_replay", "--splits", scenarios, "--agents",
              "nonreactive", "--out"]  # fmt: skip
-    for name, words in (("samples", samples), ("driven", driven), ("table", table)):
+    for name, words in (
+        ("samples", samples), ("driven", driven), ("table", table), ("converted", converted),
+    ):  # fmt: skip
         here, there = tmp_path / f"{name}-local", tmp_path / f"{name}-{engine}"
         code = main([*words, str(here), "--workers", "1", "--engine", "local"])
         assert main([*words, str(there), "--workers", "2", "--engine", engine]) == code
@@ -141,3 +159,42 @@ def test_a_run_whose_driver_is_killed_ends_with_the_same_files(scenarios, tmp_pa
     assert main(words) == main(simulate(scenarios, whole)) == 0
     assert files(out) == files(whole)
     assert main(["runs", "show", str(out)]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "slurm-local", "ray"])
+def test_a_conversion_whose_driver_is_killed_ends_with_the_same_files(logs, tmp_path, engine):
+    skip_without(engine)
+    out, whole = tmp_path / "killed", tmp_path / "whole"
+    words = [*conversion(logs, out), "--workers", "2", "--engine", engine]
+    process = subprocess.Popen([sys.executable, "-m", "radp.cli.main", *words], env=dict(os.environ))
+    wait_until(lambda: pieces_done(out) or process.poll() is not None, 600)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    assert main(words) == main(conversion(logs, whole)) == 0
+    assert files(out) == files(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
+def test_a_killed_worker_costs_a_conversion_nothing(logs, tmp_path):
+    out, whole = tmp_path / "killed", tmp_path / "whole"
+    words = [*conversion(logs, out), "--workers", "2"]
+    process = subprocess.Popen([sys.executable, "-m", "radp.cli.main", *words], env=dict(os.environ))
+    wait_until(lambda: pieces_done(out) or process.poll() is not None, 600)
+    workers = workers_of(process.pid)
+    assert workers, "it was over before a worker could be killed"
+    os.kill(workers[0], signal.SIGKILL)
+    assert process.wait() == main(conversion(logs, whole)) == 0
+    assert files(out) == files(whole)
+
+
+def pieces_done(out: Path) -> int:
+    """How many pieces the journal of a map knows to be done."""
+    return sum(found["done"] for found in maps_of(out))
+
+
+def workers_of(driver: int) -> list[int]:
+    """Processes that a driver started to work for it."""
+    children = [int(word) for word in Path(f"/proc/{driver}/task/{driver}/children").read_text().split()]
+    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]

@@ -264,10 +264,10 @@ def compressed_json(folder: Path) -> None:
 
 def cards(folder: Path) -> None:
     from radp.evaluation.planners import Row
-    from radp.sources.driven import collision_samples
+    from radp.sources.driven import failure_samples
 
     Row.read(folder / "runs" / "reactive", "split", "reactive", "planner")
-    collision_samples(folder / "runs" / "reactive")
+    failure_samples(folder / "runs" / "reactive")
 
 
 def training_log(folder: Path) -> None:

@@ -18,10 +18,13 @@ from radp.planners import load_planner
 from radp.report.plan_file import read_plan
 from radp.rules import default_rules
 from radp.runs.errors import BadInput
-from radp.scenario import Scenario, Tracks
+from radp.runs.json_text import json_text
+from radp.scenario import Ego, ObjectType, Scenario, Tracks
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sim.plan import Plan
 from radp.sim.replay import observe_logs
+from tests.made_roads import lane, road
+from tests.made_scenarios import log, tracks
 from tests.sim.made_worlds import short_scenarios
 from tests.small_scenarios import small_scenario
 
@@ -109,6 +112,43 @@ def test_every_frame_or_the_worst_ones_of_a_drive() -> None:
         assert chosen.moments == ([free[int(np.argmax(peaks))]] if free else [])
         (now,) = at_moment(all_of_it, 1.0).moments
         assert now == all_of_it.moments[10]
+
+
+def braked_for_a_bicycle() -> tuple[Scenario, Plan]:
+    """A car at 8 m/s on a straight road, and a plan that stops after 30 m, 1.9 m before a bicycle that stands there."""
+    bicycle = {
+        "id": "b",
+        "type": ObjectType.BICYCLE,
+        "size": (2.0, 1.0),
+        "state": (50 + 30 + 4.049 + 1.9 + 1, 0, 0, 0, 0),
+    }
+    ego = np.zeros(len(Ego))
+    ego[[Ego.X, Ego.VX]] = 50.0, 8.0
+    scenario = log(road(lane("1", [(0, 0), (400, 0)], "block")), [bicycle], np.tile(ego, (101, 1)), route=("block",))
+    until = np.minimum(0.1 * np.arange(1, 81), 7.5)
+    return scenario, plan_of(np.stack((8.0 * until - 64.0 / 120.0 * until**2, np.zeros(80), np.zeros(80)), -1))
+
+
+def test_a_plan_speaks_in_tiers() -> None:
+    scenario, plan = braked_for_a_bicycle()
+    explained, _ = explain_plan(plan, scenario, rules="road")
+    (moment,) = explained.moments
+    words = "the plan gives up 50.0 m of progress along the route to keep 1.9 m to bicycle b"
+    assert moment["sentence"].endswith(f" Safety before progress: {words}.")
+    trade = json.loads(json_text(explained.to_json()))["moments"][0]["trade"]
+    assert (trade["gives_up"], trade["keeps"], trade["track"], trade["object"]) == (
+        "goal",
+        "vulnerable",
+        "b",
+        "BICYCLE",
+    )
+    assert (trade["given"], trade["margin"], trade["gap"]) == pytest.approx((50.0, 0.4, 1.9), abs=1e-2)
+    tiers = {row["rule"]: row["tier"] for row in moment["rules"]}
+    assert (tiers["vulnerable"], tiers["headway"], tiers["goal"]) == ("safety", "order", "progress")
+    six, _ = explain_plan(plan, scenario)  # the six rules know no bicycles, but boxes
+    assert six.moments[0]["trade"]["keeps"] == "collision" and "1.9 m to bicycle b" in six.moments[0]["sentence"]
+    alone = replace(scenario, tracks=tracks([], 101))
+    assert explain_plan(plan, alone, rules="road")[0].moments[0]["trade"] is None
 
 
 def test_worst_moments_are_a_second_apart() -> None:

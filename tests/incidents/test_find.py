@@ -56,6 +56,7 @@ def test_standing_loses_progress_where_it_stands(drive: Rollout) -> None:
     assert first >= 19 and last == first + 30
     (one, *_) = incidents_of(replace(drive, ego=ego), evaluate(replace(drive, ego=ego)), None, None)
     assert one.cost > 0 and "where the expert made" in one.what
+    assert one.sentences[-1] == "Not tried: other drives that avoid it were not looked for."
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from radp.model.layers import FUSED_ROWS, gelu_of
+from radp.model.layers import PolylineMixer
+from radp.model.quick_linear import FUSED_ROWS, LARGE, linear_of
 from tests.made_models import SMALL, randomised
 from tests.made_scenes import made_scene
 
@@ -53,14 +54,38 @@ def test_a_batch_that_fills_every_slot_is_not_changed_by_packing():
     torch.testing.assert_close(encoding.whole().tokens, model.encoder(model.observe(scene)).tokens, **CLOSE)
 
 
-@pytest.mark.parametrize("approximate", ["none", "tanh"])
+@pytest.mark.parametrize("gelu", ["", "none", "tanh"])
 @pytest.mark.parametrize("rows", [1, FUSED_ROWS - 1, FUSED_ROWS, 200])
-def test_gelu_of_a_layer_is_its_gelu_with_and_without_gradients(approximate, rows):
+@pytest.mark.parametrize("wide", [40, LARGE // 24 + 1])
+def test_a_quick_layer_answers_as_a_plain_one_with_and_without_gradients(gelu, rows, wide):
     torch.manual_seed(0)
-    layer, x = nn.Linear(24, 40), 3 * torch.randn(rows, 24)
-    expected = F.gelu(layer(x), approximate=approximate)
-    assert gelu_of(layer, x, approximate).requires_grad
+    layer, x = nn.Linear(24, wide).eval(), 3 * torch.randn(rows, 24)
+    expected = F.gelu(layer(x), approximate=gelu) if gelu else layer(x)
+    assert linear_of(layer, x, gelu).requires_grad
     with torch.no_grad():
-        torch.testing.assert_close(gelu_of(layer, x, approximate), expected, atol=2e-6, rtol=1e-5)
-        doubled = gelu_of(layer.double(), x.double(), approximate)
-    torch.testing.assert_close(doubled.float(), expected, atol=2e-6, rtol=1e-5)
+        for _ in range(3):  # the weight is packed when it is seen for the second time
+            torch.testing.assert_close(linear_of(layer, x, gelu), expected, atol=3e-6, rtol=1e-5)
+        doubled = linear_of(layer.double(), x.double(), gelu)
+    torch.testing.assert_close(doubled.float(), expected, atol=3e-6, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_weight_that_changes_is_packed_anew():
+    layer, x = nn.Linear(300, 300).eval(), torch.randn(50, 300)
+    for _ in range(3):
+        linear_of(layer, x)
+    layer.weight.mul_(-2.0)
+    for _ in range(3):
+        torch.testing.assert_close(linear_of(layer, x), layer(x), atol=1e-5, rtol=1e-5)
+    layer.load_state_dict(nn.Linear(300, 300).state_dict())
+    for _ in range(3):
+        torch.testing.assert_close(linear_of(layer, x), layer(x), atol=1e-5, rtol=1e-5)
+
+
+def test_the_mean_of_a_mixer_may_be_taken_before_its_last_layer():
+    torch.manual_seed(0)
+    mixer, x = PolylineMixer(5, 3, tokens=6, channels=8, depth=2, rate=0.5).eval(), torch.randn(4, 5, 3)
+    expected = mixer(x)  # with gradients: as published
+    assert expected.requires_grad
+    with torch.no_grad():
+        torch.testing.assert_close(mixer(x), expected, atol=1e-6, rtol=1e-5)

@@ -74,6 +74,24 @@ def test_velocity_steps_count_only_where_both_ends_are_known():
     assert target.counted[:, 0].all() and not target.clean[:, 1, 31:33].any()
 
 
+@pytest.mark.parametrize("config", [SMALL, VELOCITY])
+def test_an_ego_whose_log_ends_goes_on_as_before_and_the_rest_costs_nothing(config, monkeypatch):
+    model, scene = randomised(config), made_scene(batch=2)
+    scene.ego_agent_future[:] = torch.arange(1.0, 81.0)[:, None] * torch.tensor([0.5, 0.1, 0.0])
+    scene.ego_agent_future[1] = 0.0  # stands all the time
+    whole = make_target(model, scene, model.observe(scene))
+    scene.ego_agent_future[0, 45:] = 0.0
+    cut = make_target(model, scene, model.observe(scene))
+    torch.testing.assert_close(cut.metres[:, 0], whole.metres[:, 0])
+    torch.testing.assert_close(cut.clean[:, 0], whole.clean[:, 0])
+    assert cut.counted[0, 0].nonzero().max() == 44 and cut.waypoints_counted[0, 0].sum() == 45
+    assert cut.counted[1, 0].all() and whole.counted[:, 0].all()
+    wrong = cut.clean.clone()
+    wrong[0, 0, 46:] += 3.0
+    monkeypatch.setattr(model, "forward", lambda observed, x, time: wrong)
+    assert float(diffusion_loss(model, scene).ego) == pytest.approx(0, abs=1e-8)
+
+
 @pytest.mark.parametrize("config", [SMALL, VELOCITY, replace(VELOCITY, near_horizon_s=0.5, mask_padded_tokens=True)])
 def test_several_draws_cost_the_mean_of_single_draws(config):
     model = randomised(config)

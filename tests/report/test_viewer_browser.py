@@ -17,6 +17,7 @@ from radp.evaluation.closed_loop import Run
 from radp.report.viewer import Site, write_site
 from tests.report.chromium import Chromium
 from tests.report.conftest import FRAMES, HOSTILE
+from tests.report.test_viewer_weights import at
 
 pytestmark = pytest.mark.browser
 LAST = FRAMES - 2  # position of the last sample
@@ -36,6 +37,13 @@ def one(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Site:
 @pytest.fixture(scope="module")
 def two(run: Run, other_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return write_site([run, other_run], tmp_path_factory.mktemp("two"))
+
+
+@pytest.fixture(scope="module")
+def several(run: Run, other_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """One planner at three weights, two of goal and two of collision; the drives are of two planners."""
+    runs = [at(run), at(other_run, "goal=4"), at(other_run, "collision=2")]
+    return write_site(runs, tmp_path_factory.mktemp("several"), limit=1, weighted=True)
 
 
 @pytest.fixture(autouse=True)
@@ -388,3 +396,39 @@ def test_a_phone_shows_everything(browser: Chromium, crash: Path, two: Site, pag
             assert place["left"] >= 0 and place["right"] <= 390
     finally:
         resize(browser, 1280, 800)
+
+
+def slide(browser: Chromium, rule: str, place: int) -> dict[str, Any]:
+    """Move a slider as a user does -> what the page then shows."""
+    browser.evaluate(
+        f"(() => {{ const slider = document.getElementById('weight-{rule}'); slider.value = {place};"
+        " slider.dispatchEvent(new Event('input')); })()"
+    )
+    browser.settle()
+    return browser.evaluate(
+        "({drive: viewer.sliders.chosen, shown: viewer.views[0].drive.planner, views: viewer.views.length,"
+        " said: [...document.querySelectorAll('#weights output')].map((one) => one.textContent),"
+        " card: document.querySelector('#card .who').textContent, frame: viewer.player.frame})"
+    )
+
+
+def test_sliders_choose_the_drive_of_their_weights(browser: Chromium, several: Site, one: Site) -> None:
+    browser.open(first(several))
+    names = "[...document.querySelectorAll('#weights label span')].map((one) => one.textContent)"
+    assert browser.evaluate(names) == ["goal", "collision"]
+    browser.key("ArrowRight", 8)  # ten samples on, which stay
+    more = slide(browser, "goal", 1)
+    assert more == {
+        "drive": 1,
+        "shown": "log_replay",
+        "views": 1,
+        "said": ["4×", "1×"],
+        "card": "log_replay",
+        "frame": 10,
+    }
+    other = slide(browser, "collision", 1)  # nobody drove with both: the other slider goes back
+    assert (other["drive"], other["said"]) == (2, ["1×", "2×"])
+    back = slide(browser, "collision", 0)
+    assert (back["drive"], back["shown"], back["card"]) == (0, "constant_velocity", "constant_velocity")
+    browser.open(first(one))
+    assert browser.evaluate("document.getElementById('weights').hidden && viewer.sliders === null")

@@ -30,7 +30,7 @@ def palettes() -> list[dict[str, np.ndarray]]:
 def test_planners_and_rules_differ(dark: bool) -> None:
     colours = palettes()[dark]
     rules = {name: rgb for name, rgb in colours.items() if name.startswith("rule-")}
-    assert len(rules) == 6
+    assert len(rules) == 14
     for ego, (name, rgb) in product(("ego-a", "ego-b"), rules.items()):
         assert np.linalg.norm(colours[ego] - rgb) > FURTHEST, (ego, name)
     assert np.linalg.norm(colours["ego-a"] - colours["ego-b"]) > 2 * FURTHEST

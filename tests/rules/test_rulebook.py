@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from radp.rules import rule_set
-from radp.rules.rulebook import TIER_NAMES, TIERS, TOLERANCES, prefer, tension, tension_words, tier_of
+from radp.rules.rulebook import TIER_NAMES, TIERS, TOLERANCES, prefer, tier_name, tier_of
 
 NAMES = [name for names in TIERS for name in names]
 OPPOSITE = {"better": "worse", "worse": "better", "incomparable": "incomparable", "equal": "equal"}
@@ -15,6 +15,7 @@ OPPOSITE = {"better": "worse", "worse": "better", "incomparable": "incomparable"
 def test_every_rule_of_the_road_has_one_tier_and_one_tolerance():
     assert sorted(NAMES) == sorted(rule.name for rule in rule_set("road")) == sorted(TOLERANCES)
     assert len(TIER_NAMES) == len(TIERS) and tier_of("goal") == 4 and tier_of("collision") == 0 and tier_of("mine") == 5
+    assert tier_name(0) == "safety" and tier_name(tier_of("mine")) == "no tier"
 
 
 @pytest.mark.parametrize(
@@ -59,16 +60,3 @@ def test_what_is_below_the_deciding_tier_does_not_matter():
         found = prefer(differences)
         if found.tier is not None and found.tier < 4:
             assert prefer({**differences, TIERS[found.tier + 1][0]: 50.0}) == found
-
-
-def test_what_a_plan_trades_in_words():
-    violations = {"vulnerable": -0.4, "goal": 3.0, "comfort": -2.0, "lane": -float("inf")}
-    found = tension(violations, {"vulnerable": 1.2, "comfort": 0.1, "goal": 2.0, "lane": 3.0})
-    assert found is not None and (found.keeps, found.gives_up) == ("vulnerable", "goal")
-    rules = {rule.name: rule for rule in rule_set("road")}
-    assert tension_words(found, rules, "the cyclist") == (
-        "the plan gives up 3.0 m of progress along the route to keep 0.4 m to the cyclist"
-    )
-    assert tension({"goal": -1.0, "lane": -0.1}, {"lane": 1.0}) is None  # nothing is given up
-    assert tension({"goal": 3.0, "lane": -0.1}, {"goal": 1.0}) is None  # nothing above presses
-    assert tension({"collision": 0.2, "goal": -3.0}, {"goal": 1.0}) is None  # a lower rule is no excuse

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from radp.attribution import Calibration, attribute
+from radp.attribution.online import levels_of
 from radp.attribution.teacher import part_pressure
 from radp.rules import RuleContext, default_rules, register_rule_set, rule_costs, rule_set, rule_sets, rules_named, sets
 from radp.rules.body import body_corners
@@ -174,6 +175,15 @@ def test_expert_target_is_the_experts_end_point():
     given = type(given)(**{**vars(given), "ego_agent_future": future})
     assert float(RuleContext.from_scene(given).target) == pytest.approx(96.0)
     assert float(RuleContext.from_scene(given, expert_target=True).target) == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("name", ["v2", "road-v2"])
+def test_every_rule_for_attribution_has_a_packaged_level(name):
+    levels = levels_of("idm", name)  # which has none of its own
+    assert levels is not None and levels.rules == tuple(rule.name for rule in rule_set(name))
+    assert all(levels.of_rules(levels.rules).known) and min(levels.kappa) > 0
+    six = levels_of("idm", "v2")
+    assert levels.kappa[:6] == six.kappa  # the same rules, the same levels
 
 
 def test_levels_of_a_set(tmp_path):

@@ -210,8 +210,8 @@ def test_shorter_futures_are_taken_when_asked_for_and_never_imitated(logs, sampl
     assert frames - 80 <= short.frame[last] < frames - 40
     known, future = frames - 1 - int(short.frame[last]), short.read([last]).ego_agent_future[0]
     assert bool(future[:known].any(-1).all()) and not future[known:].any()
-    with pytest.raises(BadInput, match="40 frames of future, imitation needs 80"):
+    with pytest.raises(BadInput, match="40 frames of future, this training needs 80"):
         open_samples(tmp_path / "short", SceneConfig())
-    assert len(open_samples(tmp_path / "short", SceneConfig(), whole=False)) == len(short)
+    assert len(open_samples(tmp_path / "short", SceneConfig(), future=1)) == len(short)
     with pytest.raises(BadInput, match="future is 0"):
         write_log_samples(tmp_path / "none", logs, replace(choice, future=0))

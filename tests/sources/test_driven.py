@@ -20,7 +20,7 @@ from radp.scene.scene import EgoColumn
 from radp.scene.settings import SampleChoice
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.simulate import simulate
-from radp.sources.driven import collision_samples, demonstrate, takeover_samples
+from radp.sources.driven import demonstrate, failure_samples, takeover_samples
 from radp.sources.settings import Demonstrations
 from radp.sources.synthetic import make_scenario
 from tests.made_scenarios import cut_short
@@ -99,19 +99,24 @@ def test_moments_of_takeover_leave_eight_seconds_and_come_before_the_collision()
     before = [takeover_samples(str(i), 60, 150, CHOICE)[0] for i in range(200)]
     assert min(before) >= 30 and max(before) <= 50
     assert takeover_samples("a", 149, 150, CHOICE) == []
+    late = [takeover_samples(str(i), 120, 150, replace(CHOICE, future=40)) for i in range(200)]
+    assert {sample for one in late for sample in one} == set(range(90, 110))
+    assert takeover_samples("a", None, 150, replace(CHOICE, failed_only=True)) == []
     assert takeover_samples("a", None, 150, CHOICE) == takeover_samples("a", None, 150, CHOICE)
 
 
-def test_collisions_are_read_from_the_cards_of_a_run(tmp_path):
+def test_failures_are_read_from_the_cards_of_a_run(tmp_path):
     rest = {"kind": "x", "score": 1.0, "metrics": {name: {"value": 1.0} for name in METRICS}}
+    off_road = {"value": 0.0, "moments": [{"time": 8.3}]}
     cards = [
         {"token": "a", **rest, "collisions": [{"time": 6.2, "at_fault": True}, {"time": 3.0, "at_fault": False}]},
         {"token": "b", **rest, "collisions": []},
+        {"token": "c", **rest, "metrics": rest["metrics"] | {"drivable_area_compliance": off_road}, "collisions": []},
     ]
     (tmp_path / "cards.jsonl").write_text("".join(json.dumps(card) + "\n" for card in cards))
-    assert collision_samples(tmp_path) == {"a": 62}
+    assert failure_samples(tmp_path) == {"a": 62, "c": 83}
     with pytest.raises(BadInput, match="not finished"):
-        collision_samples(tmp_path / "nowhere")
+        failure_samples(tmp_path / "nowhere")
 
 
 def test_only_good_drives_are_kept_and_a_killed_run_goes_on(tmp_path, scenarios):

@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from radp.scene.scene import EgoColumn
-from radp.training.augmentation import JOIN, Draws, augment, disturb_state, in_ego_frame, quintic, return_to_log
+from radp.training.augmentation import (
+    JOIN,
+    Draws,
+    augment,
+    disturb_state,
+    in_ego_frame,
+    own_return,
+    quintic,
+    return_to_log,
+)
 from tests.diffusion_planner_golden import PATTERN, read_golden
 from tests.made_scenes import made_scene
 from tests.shared_data import shared_params
@@ -72,6 +81,52 @@ def test_the_new_future_joins_a_braking_log_smoothly():
     assert torch.equal(new[:, JOIN:], future[:, JOIN:])
     assert float(new[0, :, 1].diff().abs().max()) < 0.08  # 0.5 m sideways within 2 s, without a jump
     assert float(new[0, :, 0].diff().min()) > 0
+
+
+@pytest.mark.parametrize("yaw_rate, braking", [(-0.5, 0.0), (0.3, 1.0), (0.0, 2.0)])
+def test_the_own_way_back_follows_a_log_from_which_the_ego_was_not_moved(yaw_rate, braking):
+    time = 0.01 * torch.arange(801, dtype=torch.float64)
+    speed, heading = (6 - braking * time).clamp(min=0), yaw_rate * time
+    walked = torch.stack((speed * heading.cos(), speed * heading.sin()), -1)
+    xy = torch.cat((torch.zeros(1, 2), ((walked[1:] + walked[:-1]) / 2 * 0.01).cumsum(0)))
+    future = torch.cat((xy, heading[:, None]), -1)[10::10][None]
+    ego = torch.tensor([[0.0, 0, 1, 0, 6.0, 0, -braking, 0, 0, yaw_rate]], dtype=torch.float64)
+    own, published = own_return(ego, ego, future), return_to_log(ego, future)
+    torch.testing.assert_close(own[..., :2], future[..., :2])
+    assert float((own - future)[..., 2].abs().max()) < 0.04  # between two poses, and not at the second one
+    if yaw_rate:
+        assert float((published - future)[..., :2].norm(dim=-1).max()) > 0.05
+
+
+def test_the_own_way_back_starts_along_the_heading_turns_back_at_once_and_fades_out():
+    future = torch.zeros(1, 80, 3, dtype=torch.float64)
+    future[0, :, 0] = 0.5 * torch.arange(1, 81)
+    before = torch.tensor([[0.0, 0, 1, 0, 5.0, 0, 0, 0, 0, 0]], dtype=torch.float64)
+    ego = before.clone()
+    ego[0, [1, 2, 3]] = torch.tensor([0.4, math.cos(0.1), math.sin(0.1)], dtype=torch.float64)
+    new = own_return(before, ego, future)
+    assert torch.equal(new[:, JOIN:], future[:, JOIN:])
+    assert float(new[0, 0, 1]) == pytest.approx(0.4 + 0.05 * 5.0 * 0.2, abs=0.02)
+    sideways = torch.cat((torch.tensor([0.4], dtype=torch.float64), new[0, :, 1]))
+    bend = sideways.diff().diff() / 0.01
+    assert float(bend[0]) == pytest.approx(-6 / 2.1**2 * 0.4 - 4 / 2.1 * 0.5, abs=0.15)
+    assert float(sideways.diff()[JOIN].abs()) < 0.01 and float(new[0, :, 2].abs().max()) < 0.2
+
+
+def test_the_own_way_back_keeps_the_heading_where_the_log_stands():
+    future = torch.zeros(1, 80, 3, dtype=torch.float64)
+    future[..., 0], future[..., 2] = 0.01, 0.3
+    ego = torch.tensor([[0.0, 0, 1, 0, 2.0, 0, 0, 0, 0, 0]], dtype=torch.float64)
+    new = own_return(ego, ego, future)
+    torch.testing.assert_close(new, future)
+
+
+def test_a_log_that_ends_stays_ended():
+    scene = made_scene(batch=2)
+    scene.ego_current_state[:, EgoColumn.VX] = 5.0
+    scene.ego_agent_future[:, 50:] = 0.0
+    augmented = augment(scene, Draws(torch.ones(2), torch.rand(2, 9)), 1.0, "own")
+    assert not augmented.ego_agent_future[:, 50:].any() and augmented.ego_agent_future[:, :50].any(-1).all()
 
 
 def test_frames_undo_each_other_and_padding_stays_zero():

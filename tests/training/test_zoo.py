@@ -8,8 +8,9 @@ import torch
 
 import radp
 from radp.cli.main import main
-from radp.planners.zoo.augmentation import moved, perturb_plantf, perturbed_state, touches
+from radp.planners.zoo.augmentation import ASIDE, BACK, TURN, beside, moved, perturb_plantf, perturbed_state, touches
 from radp.planners.zoo.kinds import KINDS
+from radp.planners.zoo.pdm_features import ego_history
 from radp.planners.zoo.view import view_of_moment
 from radp.scene.log_samples import LogSamples, SampleChoice, write_log_samples
 from radp.sim.replay import observe_logs
@@ -114,3 +115,18 @@ def test_perturbed_samples_keep_their_future_in_the_world(samples):
     for name in ("agent/velocity", "map/point_vector"):  # turned, not stretched
         np.testing.assert_allclose(np.hypot(*changed[name].T), np.hypot(*plain[name].T), atol=1e-9)
     assert KINDS["plantf"].name == "plantf" and isinstance(samples, LogSamples)
+
+
+def test_an_ego_beside_its_lane_keeps_its_past_and_comes_back(samples):
+    view = view_of_moment(samples.moment(0))
+    other = beside(view, np.random.default_rng(0))
+    moved_by = other.pose - view.pose
+    assert 0.01 < np.hypot(*moved_by[:2]) <= ASIDE and 0.001 < abs(moved_by[2]) <= TURN
+    ahead = np.array([np.cos(view.pose[2]), np.sin(view.pose[2])])
+    assert abs(moved_by[:2] @ ahead) < 1e-9  # straight to the side
+    for one, two in zip(ego_history(view).values(), ego_history(other).values()):
+        np.testing.assert_allclose(one, two, atol=1e-6)  # seen from itself, it drove the same way
+    back = round(BACK / 0.1)
+    np.testing.assert_array_equal(other.future_ego[back - 1 :], view.future_ego[back - 1 :])
+    apart = np.hypot(*(other.future_ego[:, :2] - view.future_ego[:, :2]).T)
+    assert (np.diff(apart[:back]) <= 0).all() and apart[0] > 0.95 * np.hypot(*moved_by[:2])

@@ -25,7 +25,7 @@ from radp.runs.timing import Taken, alternate, load_average, torch_threads
 from radp.runtime.sessions import installed
 from radp.scene.scene import INPUT_FIELDS, Scene
 
-BATCHES = (1, 32)
+BATCHES, MINI = (1, 32), "mini"
 PRODUCT = 1024  # rows and columns of the matrices that show what the machine can do
 Call = Callable[[], Any]
 
@@ -33,12 +33,12 @@ Call = Callable[[], Any]
 def bench_plan(threads: int = 1, repeats: int = 20, config: str = "nuplan", seed: int = 0) -> dict[str, Any]:
     """By batch and path: milliseconds of wall and of processor time a scene, GFLOP/s, and how many times as fast as the
     reference. All paths take turns and must give the same plans. The reference computes route, keys, values and
-    modulation in each denoising call, on all slots, with one kernel for each operation."""
+    modulation in each denoising call, on all slots, with one kernel for each operation. Beside the paths of a full-size
+    model, eager torch on a mini one."""
     with torch_threads(threads):
-        model = build_model(config, seed).eval().requires_grad_(False)
-        _wake_up(model, seed)
+        model, mini = _model(config, seed), _model(MINI, seed) if config != MINI else None
         engines = _engines(model, config, threads)
-        figures = {str(batch): _at_batch(model, engines, batch, repeats, seed) for batch in BATCHES}
+        figures = {str(batch): _at_batch(model, mini, engines, batch, repeats, seed) for batch in BATCHES}
         rate = _product_rate()
     return {
         "config": config,
@@ -50,7 +50,12 @@ def bench_plan(threads: int = 1, repeats: int = 20, config: str = "nuplan", seed
 
 
 def _at_batch(
-    model: DiffusionModel, engines: dict[str, OnnxPlanner], batch: int, repeats: int, seed: int
+    model: DiffusionModel,
+    mini: DiffusionModel | None,
+    engines: dict[str, OnnxPlanner],
+    batch: int,
+    repeats: int,
+    seed: int,
 ) -> dict[str, Any]:
     scene, noise = bench_scene(model.config, batch, seed), noise_of_seeds(range(batch), model)
     arrays = {name: getattr(scene, name).numpy() for name in INPUT_FIELDS}
@@ -63,12 +68,20 @@ def _at_batch(
     expected = paths["reference"]()
     for path in paths.values():
         torch.testing.assert_close(path(), expected, atol=1e-3, rtol=1e-4)
+    work = dict.fromkeys(paths, _gflop(model, scene, noise))
+    if mini is not None:
+        given = bench_scene(mini.config, batch, seed), noise_of_seeds(range(batch), mini)
+        paths["mini"], work["mini"] = lambda: sample_plans(mini, given[0], noise=given[1]), _gflop(mini, *given)
     taken = alternate(*paths.values(), repeats=repeats if batch == 1 else max(3, repeats // 4))
-    with FlopCounterMode(display=False) as counter, torch.enable_grad():  # fused kernels are not counted
+    shown = {name: _figures(one, taken[0], batch, work[name]) for name, one in zip(paths, taken)}
+    return {"gflop_per_plan": work["reference"], **shown}
+
+
+def _gflop(model: DiffusionModel, scene: Scene, noise: Tensor) -> float:
+    """Of one plan of a batch. With gradients enabled, since fused kernels are not counted."""
+    with FlopCounterMode(display=False) as counter, torch.enable_grad():
         draw_plans(model, scene, noise=noise)
-    work = counter.get_total_flops() / batch / 1e9
-    shown = {name: _figures(one, taken[0], batch, work) for name, one in zip(paths, taken)}
-    return {"gflop_per_plan": work, **shown}
+    return counter.get_total_flops() / len(scene) / 1e9
 
 
 def _run(planner: OnnxPlanner, arrays: dict[str, np.ndarray], noise: np.ndarray) -> Tensor:
@@ -120,10 +133,12 @@ def plan_plainly(model: DiffusionModel, scene: Scene, noise: Tensor) -> Tensor:
     return space.to_metres(solve(denoise, start, current, times))[:, None, :, 1:]
 
 
-def _wake_up(model: DiffusionModel, seed: int) -> None:
-    """Give the zero-initialised layers weights; a new model answers 0 and would let a wrong path pass the check."""
-    generator = torch.Generator().manual_seed(seed)
+def _model(config: str, seed: int) -> DiffusionModel:
+    """A new model. Its zero-initialised layers are given weights: it would answer 0, and let a wrong path pass the
+    check."""
+    model, generator = build_model(config, seed).eval().requires_grad_(False), torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
             if not parameter.any():
                 parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
+    return model

@@ -15,7 +15,7 @@ class DataDrive:
 
     The store holds the ego and the road users as they really moved; `radp data samples --other-egos 0` takes training
     samples from it. With `after`, that planner drives first and `planner` takes over at a random moment, or 1 to 3 s
-    before the collisions of `run`; the log then begins 2 s before that moment.
+    before the failures of `run` (a collision at fault, or off the road); the log then begins 2 s before that moment.
 
     Example:
         radp data drive --scenarios runs/train --out runs/driven

@@ -54,7 +54,7 @@ class Explain:
     """Packaged model or folder with the usual levels of the rules, or none; the planner's own if not given, and those
     of radp-mini if it has none."""
     rule_set: str = "v2"
-    """Rules that judge: v2 (made for attribution), paper, v2-2s, v2-discount."""
+    """Rules that judge: v2 (made for attribution), road-v2 (eight more), paper, road, v2-2s, v2-discount."""
     at: float | None = None
     """Seconds after the start: the moment of the drive to look at, or that in which the trajectory was planned."""
     coordinates: Literal["ego", "world"] = "ego"

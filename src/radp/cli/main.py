@@ -32,6 +32,7 @@ from radp.cli.curves import TrainCurves
 from radp.cli.data import DataInfo, DataList
 from radp.cli.demo import Demo
 from radp.cli.doctor import Doctor
+from radp.cli.dose import EvaluateDose
 from radp.cli.drive import DataDrive
 from radp.cli.evaluate import EvaluateFidelity, EvaluatePlanners
 from radp.cli.explain import Explain
@@ -47,6 +48,7 @@ from radp.cli.make_split import DataMakeSplit
 from radp.cli.make_sumo import DataMakeSumo
 from radp.cli.numbers import check_numbers
 from radp.cli.package import TrainPackage
+from radp.cli.pressure import EvaluatePressure
 from radp.cli.prognosis import EvaluatePrognosis
 from radp.cli.reproduce import Reproduce
 from radp.cli.rounds import TrainRounds
@@ -103,6 +105,8 @@ VERBS: Verbs = {
         "intervention": EvaluateIntervention,
         "prognosis": EvaluatePrognosis,
         "faithfulness": EvaluateFaithfulness,
+        "dose": EvaluateDose,
+        "pressure": EvaluatePressure,
     },
     "leaderboard": Leaderboard,
     "reproduce": Reproduce,

@@ -65,7 +65,8 @@ class Score:
         errors: list[str] = []
         missing: list[str] = []
         tables = tuple(path for path in self.paths if _is_table(path))
-        cards, seeds = _published(tables, errors), {0} if tables else set()
+        cards, means = _published(tables, errors)
+        seeds = {0} if tables else set()
         drives = tuple(path for path in self.paths if path not in tables)
         for batch in _batches(_rollouts(drives, self.maps, errors, missing)):
             for result in evaluate_many(batch):
@@ -77,10 +78,13 @@ class Score:
         if missing:
             summary["missing"] = len(missing)
         if self.json:
-            print(json_text({"drives": cards, "summary": summary, "errors": errors}))
-        elif len(cards) > 1 or self.quiet:
-            print(summary_text(summary))
-        return 2 if errors or not cards or (missing and not self.allow_missing) else 0
+            beside = {"means": means} if means else {}
+            print(json_text({"drives": cards, "summary": summary, **beside, "errors": errors}))
+        else:
+            print("".join(f"{_mean_text(row)}\n" for row in means), end="")
+            if len(cards) > 1 or (self.quiet and (cards or not means)):
+                print(summary_text(summary))
+        return 2 if errors or not (cards or means) or (missing and not self.allow_missing) else 0
 
     def _by_rulebook(self) -> int:
         """Drives of the same scenarios at two paths, pair by pair."""
@@ -121,11 +125,12 @@ def _is_table(path: Path) -> bool:
     return path.suffix in TABLES or (path.is_dir() and any(path.glob("metrics.*.parquet")))
 
 
-def _published(paths: tuple[Path, ...], errors: list[str]) -> list[dict[str, Any]]:
-    """Score cards of nuplan-devkit's results; means that stand without their scenarios are printed as they are."""
+def _published(paths: tuple[Path, ...], errors: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Score cards of nuplan-devkit's results, and the means that stand without their scenarios."""
     from radp.sources.nuplan.results import read_results
 
-    cards = []
+    cards: list[dict[str, Any]] = []
+    means: list[dict[str, Any]] = []
     for path in paths:
         try:
             results = read_results(path)
@@ -133,9 +138,8 @@ def _published(paths: tuple[Path, ...], errors: list[str]) -> list[dict[str, Any
             _complain(str(error), errors)
             continue
         cards += results.cards
-        for row in () if results.cards else results.totals:
-            print(_mean_text(row))
-    return cards
+        means += () if results.cards else results.totals
+    return cards, means
 
 
 def _mean_text(row: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ class OpenStudio:
     Example:
         radp studio sumo14-val
         radp studio runs/idm --planner radp-mini
+        radp studio sumo14-val --rule-set road-v2
         radp studio edited.json --planner my_planner.py:MyPlanner --no-browser
     """
 
@@ -26,6 +27,8 @@ class OpenStudio:
     """Name of a packaged split, a run folder, or a path (store, neutral JSON file, folder of them)."""
     planner: tuple[str, ...] = ()
     """Planners to offer besides the packaged ones; the first is chosen at the start. Your own as file.py:Class."""
+    rule_set: str = ""
+    """Rules that judge and pull: paper, v2, road-v2 (eight more); those of the planner's head if not given."""
     port: int = 0
     """Of the page; 0 = any that is free."""
     no_browser: bool = False
@@ -37,6 +40,7 @@ class OpenStudio:
         import webbrowser
 
         from radp.planners import load_planner
+        from radp.rules import rule_set
         from radp.runs.errors import BadInput
         from radp.studio.server import StudioServer
         from radp.studio.studio import Studio
@@ -45,7 +49,9 @@ class OpenStudio:
             raise BadInput(f"port is {self.port}, expected 0 to 65535")
         for name in self.planner:
             load_planner(name)  # refused now rather than in the page
-        server = StudioServer(Studio(self.scenarios, self.planner, self.allow_missing), self.port)
+        if self.rule_set:
+            rule_set(self.rule_set)
+        server = StudioServer(Studio(self.scenarios, self.planner, self.allow_missing, self.rule_set), self.port)
         print(f"radp studio: {server.address}", flush=True)
         print("Ctrl-C ends it.", flush=True)
         if not self.no_browser:

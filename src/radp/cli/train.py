@@ -125,6 +125,7 @@ class TrainBase:
         from radp.model.paths import model_path
         from radp.planners.diffusion import scene_config
         from radp.runs.folder import RunFolder
+        from radp.scene.builder import SHORTEST_FUTURE
         from radp.training.base import train_base
         from radp.training.data import Mixture, open_samples
         from radp.training.loop import is_main_process
@@ -138,7 +139,7 @@ class TrainBase:
             except ValueError as error:
                 raise BadInput(f"{self.start_from}: {error}") from None
         config, scenes = BaseConfig(model=model, **vars(self.config)), scene_config(model)
-        samples = Mixture([open_samples(folder, scenes) for folder in self.data], self.shares or None)
+        samples = Mixture([open_samples(folder, scenes, SHORTEST_FUTURE) for folder in self.data], self.shares or None)
         if len(samples) < config.loop.batch:
             raise BadInput(f"{self.data[0]} holds {len(samples)} samples, fewer than one batch of {config.loop.batch}")
         facts = {
@@ -191,6 +192,7 @@ class TrainAlign:
         from radp.planners.learned import load_planner_model
         from radp.rules import needs_road
         from radp.runs.folder import RunFolder
+        from radp.scene.builder import FUTURE
         from radp.training.align import check_way, train_align
         from radp.training.data import open_samples
         from radp.training.focus import Focus
@@ -205,7 +207,7 @@ class TrainAlign:
         if config.weighting.conditioned:
             model = conditioned(model, [rule.name for rule in rules])
         scenes = scene_config(model.config, rules=True, road=needs_road(rules))
-        samples = open_samples(self.data, scenes, config.avoid.hold == "logs")
+        samples = open_samples(self.data, scenes, FUTURE if config.avoid.hold == "logs" else 1)
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
         facts = {"base": self.base, "data": self.data, "samples": len(samples), "focus": len(chosen)}
         held_out, drives = self.training.watched(scene_config(model.config))
@@ -242,12 +244,13 @@ class TrainFocus(FocusSearch):
         import torch
 
         from radp.planners.learned import load_learned
+        from radp.scene.builder import FUTURE
         from radp.training.data import open_samples
         from radp.training.focus import find_focus
 
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
-        source = open_samples(self.data, replace(model.scenes, rules=True), whole=not self.own)
+        source = open_samples(self.data, replace(model.scenes, rules=True), 1 if self.own else FUTURE)
         found = find_focus(model, source, self)
         found.save(self.out)
         print(f"{self.out}: {len(found.rows)} of {found.looked_at} samples")

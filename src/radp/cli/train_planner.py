@@ -40,6 +40,8 @@ class TrainPlanner:
     """Size: mini for two cores, or as published."""
     augment: bool = True
     """Whether samples are augmented as the authors do."""
+    beside: float = 0.0
+    """Share of the samples whose ego starts beside the logged pose; for planners without such an augmentation."""
     validation: Path | None = None
     """Log samples for the validation loss, of other road networks."""
     loop: LoopConfig = field(default_factory=mini_loop)
@@ -58,7 +60,7 @@ class TrainPlanner:
         torch.set_num_threads(self.threads)
         samples = _open(self.data)
         held_out = None if self.validation is None else _open(self.validation)
-        config = ZooConfig(kind=self.kind, preset=self.preset, loop=self.loop, augment=self.augment)
+        config = ZooConfig(kind=self.kind, preset=self.preset, loop=self.loop, augment=self.augment, beside=self.beside)
         if len(samples) < config.loop.batch:
             raise BadInput(f"{self.data} holds {len(samples)} samples, fewer than one batch of {config.loop.batch}")
         facts = {"data": str(self.data), "samples": len(samples)}

@@ -42,8 +42,8 @@ class Simulation(DriveOptions, Assignment):
     calibration: str = ""
     """Planner whose usual levels the teacher goes by, for planners that have none of their own."""
     rule_set: str = ""
-    """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more); those of the
-    planner's head if not given, the paper's if it has none."""
+    """Rules of the teacher: paper, v2 (made for attribution), road and road-v2 (eight more), v2-2s, v2-discount; those
+    of the planner's head if not given, the paper's if it has none."""
     weights: tuple[str, ...] = ()
     """How many times as much as by default rules count to a planner that takes weights: collision=3 goal=0.5."""
     backend: Backend = "torch"
@@ -87,6 +87,46 @@ class FidelityCheck:
     """At most this many scenarios of each split, spread over the kinds."""
     seed: int = 0
     """Of the planner's randomness and of the resamples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoseResponse:
+    """A planner that takes weights of rules, driven at several weights of one rule at a time."""
+
+    planner: str
+    """Packaged model or planner folder, trained with `radp train align --conditioned`."""
+    scenarios: str = "sumo14-val"
+    """Name of a packaged split, or a path."""
+    rules: tuple[str, ...] = ()
+    """Rules whose weights are varied; all that the planner takes if not given."""
+    doses: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
+    """Weights, as multiples of the default; 1 is always among them."""
+    agents: Agents = "reactive"
+    """How the others move."""
+    limit: int | None = None
+    """At most this many scenarios, spread over the kinds."""
+    seed: int = 0
+    """Of the planner's randomness."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PressureWatch:
+    """Planners on one split, with the exact teacher beside each."""
+
+    planners: tuple[str, ...]
+    """Names, model folders, or your own as file.py:Class."""
+    split: str
+    """Packaged split or store."""
+    agents: Agents = "reactive"
+    """How the others move."""
+    limit: int | None = None
+    """At most this many scenarios, spread over the kinds."""
+    levels: str = "radp-mini"
+    """Planner whose usual levels count for all, so that pressures can be compared."""
+    rule_set: str = "paper"
+    """Rules of the teacher: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
+    seed: int = 0
+    """Of the planners' randomness."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +176,7 @@ class JudgedStates:
     data: Path
     """Run of `radp simulate` on training scenarios (its executed states), or samples made by `radp data samples`."""
     rule_set: str = "paper"
-    """Rules that judge: paper, v2 (made for attribution), v2-2s, v2-discount, road (eight more)."""
+    """Rules that judge: paper, v2 (made for attribution), road and road-v2 (eight more), v2-2s, v2-discount."""
     stride: int = 5
     """Samples (0.1 s) between two states of a drive."""
     seed: int = 0

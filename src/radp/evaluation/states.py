@@ -59,7 +59,7 @@ def watch_states(watch: StateWatch, data: Path | str, focus: Path | None = None)
     """All planners on the focus states and on ordinary states of the samples."""
     planners = [load_learned(name) for name in watch.planners]
     _check_alike(planners, watch.planners)
-    samples = open_samples(data, replace(planners[0].scenes, rules=True), whole=False)
+    samples = open_samples(data, replace(planners[0].scenes, rules=True), future=1)
     if focus is None:
         own = FocusSearch(within=WITHIN, margin=MARGIN, corners=True, own=True)
         chosen = find_focus(planners[0], samples, replace(own, samples=watch.states, seed=watch.seed))

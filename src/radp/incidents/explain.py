@@ -13,14 +13,17 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.online import LEVELS_OF, calibration_of
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute, on_rules_terms
+from radp.attribution.trade import trades_of
 from radp.incidents.avoid import find_remedies
 from radp.incidents.course import BEFORE, MOSTLY, OF_MOTION, beats, is_jump, presses
 from radp.incidents.find import Event, events_of, touching
 from radp.incidents.incident import Explained, Incident
+from radp.incidents.trades import trades_at, trades_before, with_trade
 from radp.incidents.words import TITLES, incident_sentences, sentence
 from radp.metrics.drive import Drive, read_drive
 from radp.metrics.score import ScenarioScore, evaluate
 from radp.rules import needs_road, rule_set
+from radp.rules.rulebook import tier_name, tier_of
 from radp.rules.sets import V2
 from radp.scenario import ObjectType, Scenario, Tracks
 from radp.scenario.splits import Split
@@ -120,12 +123,15 @@ def _incident(
         impact=touching(drive, event.frame, event.agent) if is_crash else None,
         course=beats(rollout, drive, event),
         presses=presses(rollout, judged, event),
+        trades=trades_before(rollout, judged, event),
     )
     if verify:
         found = find_remedies(rollout, score, judged, event)
         incident = replace(
             incident, no_return=found.no_return, remedies=found.remedies, tried=found.tried, note=found.note
         )
+    else:
+        incident = replace(incident, note="other drives that avoid it were not looked for")
     return replace(incident, sentences=incident_sentences(incident))
 
 
@@ -161,6 +167,8 @@ def explain_plan(
     first = float(trajectory[0, 0, :2].norm()) / STEP_SECONDS - float(context.speed_now[0])
     seam = [name in OF_MOTION and reasons.seam[0, m] > MOSTLY for m, name in enumerate(reasons.rules)]
     moment = _moment(reasons, 0, step, seconds, scenario.tracks, [round(first, 2) if s else None for s in seam])
+    (trade,) = trades_of(trajectory, context, chosen)
+    moment = with_trade(moment, trade, chosen, scenario.tracks)
     levels = None if calibration is None else str(calibration.about.get("planner", "given"))
     return Explained(scenario.token, scenario.kind, [moment], levels=levels, rule_set=name), why
 
@@ -168,7 +176,8 @@ def explain_plan(
 def _moments(rollout: Rollout, judged: Judged, worst: int | None, taken: Collection[int]) -> list[dict[str, Any]]:
     reasons = judged.reasons
     chosen = range(len(judged.plans)) if worst is None else worst_moments(reasons, worst, taken)
-    return [moment_of(rollout, judged, i) for i in chosen]
+    moments, trades = [moment_of(rollout, judged, i) for i in chosen], trades_at(judged, chosen)
+    return [with_trade(one, trade, judged.rules, rollout.agents) for one, trade in zip(moments, trades)]
 
 
 def at_moment(explained: Explained, seconds: float) -> Explained:
@@ -214,4 +223,6 @@ def _moment(
 def _rule(reasons: Reasons, i: int, m: int) -> dict[str, Any]:
     numbers = {name: getattr(reasons, name)[i, m] for name in ("pressure", "level", "begins", "peak", "margin", "seam")}
     clean = {name: None if np.isnan(value) else round(float(value), 4) for name, value in numbers.items()}
-    return {"rule": reasons.rules[m], "calibrated": reasons.calibrated[m], **clean, "unit": reasons.units[m]}
+    name = reasons.rules[m]
+    named = {"rule": name, "tier": tier_name(tier_of(name)), "calibrated": reasons.calibrated[m]}
+    return {**named, **clean, "unit": reasons.units[m]}

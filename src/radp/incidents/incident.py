@@ -63,6 +63,7 @@ class Incident:
     impact: tuple[float, float] | None = None  # m, world: where the boxes first touch
     course: tuple[Beat, ...] = ()
     presses: tuple[Press, ...] = ()
+    trades: tuple[dict[str, Any], ...] = ()  # plans before it that gave up its rule for one of a higher tier
     no_return: float | None = None  # s, from then on nothing that was tried avoids it
     remedies: tuple[Remedy, ...] = ()
     tried: int = 0  # drives of the search

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from radp.incidents.incident import Explained, Incident, Press, Remedy
@@ -106,7 +106,14 @@ def incident_sentences(incident: Incident) -> tuple[str, ...]:
     head = f"{incident.title} at {incident.time:.1f} s{whom}: {incident.what}; {cost}."
     return tuple(
         text
-        for text in (head, _course(incident), _pressed(incident), _no_return(incident), *_remedies(incident))
+        for text in (
+            head,
+            _course(incident),
+            _pressed(incident),
+            _traded(incident),
+            _no_return(incident),
+            *_remedies(incident),
+        )
         if text
     )
 
@@ -137,6 +144,20 @@ def _press(press: Press) -> str:
     return f"{press.rule} {span}{whom}, most at {press.peak:.1f} s: {level_words(press.level, press.pressure)}" + (
         jump_words(press.jump)
     )
+
+
+def trade_sentence(trade: Mapping[str, Any], words: str) -> str:
+    """Safety before progress: the plan gives up ..."""
+    return f"{kind_words(trade['keeps_tier'])} before {trade['gives_up_tier']}: {words}."
+
+
+def _traded(incident: Incident) -> str:
+    """The first of the plans that gave up the incident's rule for a higher one."""
+    return "".join(f"At {one['time']:.1f} s, {_lower(one['sentence'])}" for one in incident.trades[:1])
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _no_return(incident: Incident) -> str:

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 
 from radp.model.config import ModelConfig
 from radp.model.encoder import Encoding
-from radp.model.layers import Attention, Mlp, PolylineMixer, gelu_of, hiding_bias
+from radp.model.layers import Attention, Mlp, PolylineMixer, hiding_bias
+from radp.model.quick_linear import linear_of
 from radp.scene.scene import POSE, EgoColumn, Scene, present
 
 ROUTE_FEATURES, ROUTE_TOKENS, ROUTE_CHANNELS = 4, 32, 64
@@ -140,7 +141,7 @@ class FinalLayer(nn.Module):
     def forward(self, x: Tensor, modulation: Tensor) -> Tensor:
         shift, scale = modulation.unsqueeze(1).chunk(2, -1)
         x = self.norm1(modulated(self.norm_final(x), shift, scale))
-        return self.fc2(self.norm2(gelu_of(self.fc1, x, "tanh")))
+        return linear_of(self.fc2, self.norm2(linear_of(self.fc1, x, "tanh")))
 
 
 class Decoder(nn.Module):

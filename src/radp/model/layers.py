@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from radp.model.dropout import Dropout, dropout
+from radp.model.quick_linear import linear_of
 
 ROWS_AT_ONCE = 96  # polylines run in pieces of 3 MB, which stay in cache and cause no page faults
 HIDDEN = -1e30  # what hides a key: finite, so that no row of an exported graph is ever not a number
-FUSED_ROWS = 32  # from so many rows on, a product and its GELU are quicker in one kernel
-# torch's own kernel for a Linear layer and what follows it, where this build of torch has one
-_fused_linear: Callable[..., Tensor] | None = (
-    getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
-)
-
-
-def gelu_of(linear: nn.Linear, x: Tensor, approximate: str) -> Tensor:
-    """(..., a) -> (..., o): GELU of W x + b. In one kernel where no gradient is wanted and the rows are many: torch's
-    GELU by tanh takes as long as the product before it."""
-    fused = (
-        _fused_linear is not None
-        and not (torch.compiler.is_compiling() or torch.compiler.is_exporting())
-        and not torch.is_grad_enabled()
-        and type(linear) is nn.Linear
-        and x.dtype == torch.float32
-        and x.device.type == "cpu"
-        and x.numel() >= FUSED_ROWS * linear.in_features
-    )
-    if fused and _fused_linear is not None:
-        return _fused_linear(x, linear.weight, linear.bias, "gelu", [], approximate)
-    return F.gelu(linear(x), approximate=approximate)
 
 
 class Mlp(nn.Module):
@@ -48,8 +28,11 @@ class Mlp(nn.Module):
         self.dropout = Dropout(rate)
 
     def forward(self, x: Tensor, to: Tensor | None = None) -> Tensor:
-        x = self.dropout(gelu_of(self.fc1, x, self.gelu))
-        return self.dropout(self.fc2(x), to)
+        return self.dropout(linear_of(self.fc2, self.hidden(x)), to)
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """(..., a) -> (..., hidden): what the second layer is given."""
+        return self.dropout(linear_of(self.fc1, x, self.gelu))
 
 
 class TokenMlp(Mlp):
@@ -80,6 +63,14 @@ class MixerBlock(nn.Module):
         x = self.tokens_mlp(self.norm1(x), to=x)
         return self.channels_mlp(self.norm2(x), to=x)
 
+    def mean(self, x: Tensor) -> Tensor:
+        """(N, n, c) -> (N, c): the mean over tokens of what the block gives. Without gradients, and so without dropout,
+        it is taken before the last layer, which is linear."""
+        if self.training or torch.is_grad_enabled():
+            return self(x).mean(1)
+        x = self.tokens_mlp(self.norm1(x), to=x)
+        return x.mean(1) + self.channels_mlp.fc2(self.channels_mlp.hidden(self.norm2(x)).mean(1))
+
 
 class PolylineMixer(nn.Module):
     """(N, steps, features) -> (N, channels): project features, project steps to tokens, mix, mean over tokens."""
@@ -88,13 +79,15 @@ class PolylineMixer(nn.Module):
         super().__init__()
         self.channel_pre_project = Mlp(features, channels, channels)
         self.token_pre_project = TokenMlp(steps, tokens, tokens)
-        self.blocks = nn.ModuleList(MixerBlock(tokens, channels, rate) for _ in range(depth))
+        blocks = nn.ModuleList(MixerBlock(tokens, channels, rate) for _ in range(depth))
+        self.blocks = cast("Sequence[MixerBlock]", blocks)  # the type ModuleList does not say of what
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.token_pre_project(self.channel_pre_project(x))
-        for block in self.blocks:
+        *blocks, last = self.blocks
+        for block in blocks:
             x = block(x)
-        return x.mean(1)
+        return last.mean(x)
 
 
 class FlatPolyline(nn.Module):
@@ -122,19 +115,20 @@ class Attention(nn.Module):
 
     def keys_values(self, memory: Tensor, packed: bool = False) -> tuple[Tensor, Tensor]:
         """(B, S, d) -> keys and values, (B, heads, S, d / heads) each; `packed` for those that are used often."""
-        k, v = self._split(self.k(memory)), self._split(self.v(memory))
+        k, v = self._split(linear_of(self.k, memory)), self._split(linear_of(self.v, memory))
         return (k.contiguous(), v.contiguous()) if packed else (k, v)
 
     def forward(self, query: Tensor, keys_values: tuple[Tensor, Tensor], key_bias: Tensor | None) -> Tensor:
         """query (B, Q, d), key_bias (B, 1, 1, S) of `hiding_bias` -> (B, Q, d)."""
-        q, (k, v) = self._split(self.q(query)), keys_values
-        if self.training and self.rate > 0:
-            mixed = self._attend_with_dropout(q, k, v, key_bias)
+        q, (k, v) = self._split(linear_of(self.q, query)), keys_values
+        if (self.training and self.rate > 0) or torch.compiler.is_exporting():
+            mixed = self._attend_plainly(q, k, v, key_bias)
         else:
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=key_bias)
-        return self.o(mixed.transpose(1, 2).flatten(2))
+        return linear_of(self.o, mixed.transpose(1, 2).flatten(2))
 
-    def _attend_with_dropout(self, q: Tensor, k: Tensor, v: Tensor, key_bias: Tensor | None) -> Tensor:
+    def _attend_plainly(self, q: Tensor, k: Tensor, v: Tensor, key_bias: Tensor | None) -> Tensor:
+        """With dropout; and for graphs, since torch exports its own attention with a copy of all keys."""
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
         if key_bias is not None:
             scores = scores + key_bias

@@ -23,7 +23,7 @@ class Target:
 
     clean: Tensor  # (B, P, 1 + T, 4) target space, step 0 the current state; missing neighbours 0
     metres: Tensor  # (B, P, 1 + T, 4) x, y, cos, sin
-    counted: Tensor  # (B, P, T) bool, steps that enter the loss; all of the ego's
+    counted: Tensor  # (B, P, T) bool, steps that enter the loss
     waypoints_counted: Tensor  # (B, P, T) bool, the same for the loss on summed waypoints
 
 
@@ -48,7 +48,8 @@ def make_target(model: DiffusionModel, scene: Scene, observed: Scene) -> Target:
     if scene.ego_agent_future is None or scene.neighbor_agents_future is None:
         raise ValueError("the diffusion loss needs scenes with futures")
     neighbours = model.config.neighbours
-    futures = torch.cat((scene.ego_agent_future[:, None], scene.neighbor_agents_future[:, :neighbours]), 1)
+    ego, logged = continued(scene.ego_agent_future)
+    futures = torch.cat((ego[:, None], scene.neighbor_agents_future[:, :neighbours]), 1)
     current = current_states(scene, neighbours)
     poses = pose_frame(futures)
     metres = torch.cat((current[:, :, None], poses), 2)
@@ -63,8 +64,27 @@ def make_target(model: DiffusionModel, scene: Scene, observed: Scene) -> Target:
         before = torch.cat((known[..., None], there[..., :-1]), -1)
         counted = there & before
         clean = clean.masked_fill(~counted.unsqueeze(-1), 0.0)
+    waypoints = there & known[..., None]
+    counted, waypoints = (torch.cat((logged[:, None], rows[:, 1:]), 1) for rows in (counted, waypoints))
     now = current_states(observed, neighbours)[:, :, None]
-    return Target(torch.cat((now, clean), 2), metres, counted, there & known[..., None])
+    return Target(torch.cat((now, clean), 2), metres, counted, waypoints)
+
+
+def continued(future: Tensor) -> tuple[Tensor, Tensor]:
+    """The ego's future (B, T, 3) -> the same, going on as in the last step where its log ends early; (B, T) bool, the
+    steps that the log has. Rows of zeros at the end are no log, unless all rows are zero: then the ego stands.
+    """
+    steps = torch.arange(1, future.shape[1] + 1, device=future.device)
+    last = (present(future) * steps).amax(-1)
+    last = torch.where(last < 2, len(steps), last)  # it stands, or one step tells no speed
+    logged = steps <= last[:, None]
+    if bool(logged.all()):
+        return future, logged
+    end = future.gather(1, (last - 1)[:, None, None].expand(-1, 1, 3))
+    step = end - future.gather(1, (last - 2)[:, None, None].expand(-1, 1, 3))
+    step = torch.cat((step[..., XY], torch.zeros_like(step[..., :1])), -1)
+    ahead = end + step * (steps - last[:, None]).unsqueeze(-1)
+    return torch.where(logged[..., None], future, ahead), logged
 
 
 def add_noise(target: Tensor, time: Tensor, noise: Tensor) -> Tensor:
@@ -143,7 +163,6 @@ def _near_weighted(error: Tensor, config: ModelConfig) -> Tensor:
 
 def _weighted_means(error: Tensor, counted: Tensor, config: ModelConfig) -> tuple[Tensor, Tensor]:
     """error, counted (C, P, T) -> means over the counted steps of all neighbours (0 if none), and of the ego."""
-    error = _near_weighted(error, config)
-    neighbours = counted[:, 1:]
-    total = error[:, 1:].masked_fill(~neighbours, 0.0).sum()
-    return total / neighbours.sum().clamp(min=1), error[:, 0].mean()
+    error = _near_weighted(error, config).masked_fill(~counted, 0.0)
+    total, steps = (error[:, 1:].sum(), error[:, 0].sum()), (counted[:, 1:].sum(), counted[:, 0].sum())
+    return total[0] / steps[0].clamp(min=1), total[1] / steps[1]

@@ -16,15 +16,16 @@ KEPT = 512  # scenarios; more than any batch
 
 
 class GuideBook:
-    """Guides by scenario, the ones used last are kept."""
+    """Guides by scenario, the ones used last are kept. `bends`: share of the usual speed at which bends are taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, bends: float = 1.0) -> None:
+        self.bends = bends
         self._guides: OrderedDict[Briefing, RouteGuide] = OrderedDict()
 
     def guide(self, briefing: Briefing) -> RouteGuide:
         """The guide of a scenario."""
         if briefing not in self._guides:
-            self._guides[briefing] = make_guide(briefing)
+            self._guides[briefing] = make_guide(briefing, self.bends)
             if len(self._guides) > KEPT:
                 self._guides.popitem(last=False)
         self._guides.move_to_end(briefing)
@@ -45,10 +46,10 @@ class GuideBook:
         return beside if free else line
 
 
-def make_guide(briefing: Briefing) -> RouteGuide:
+def make_guide(briefing: Briefing, bends: float = 1.0) -> RouteGuide:
     """The guide of a scenario's corrected route."""
     route = correct_route(briefing.map, briefing.route, briefing.pose)
-    return RouteGuide(briefing.map, route, briefing.pose, briefing.light_lanes)
+    return RouteGuide(briefing.map, route, briefing.pose, briefing.light_lanes, bends)
 
 
 def stop_points(line: RouteLine, observation: Observation, world: int) -> tuple[np.ndarray, np.ndarray]:

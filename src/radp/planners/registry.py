@@ -61,6 +61,8 @@ def load_planner(name: str, **options: Any) -> Planner:
         from radp.planners.zoo.checkpoint import load_zoo_planner
 
         if (found := load_zoo_planner(model_path(learned), **options)) is not None:
+            if plus:
+                raise UnknownPlanner(f"no planner {name!r}: guidance is for diffusion planners, {learned} is none")
             return found
         return load_learned(model_path(learned), guided=bool(plus), **options)
     target = PLANNERS.get(name, name)

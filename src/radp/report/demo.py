@@ -16,6 +16,7 @@ from radp.metrics.card import read_cards
 from radp.planners import UnknownPlanner, load_planner
 from radp.planners.learned import PLANNER
 from radp.report.viewer import Site, write_site
+from radp.rules.sets import ROAD_V2
 from radp.runs.errors import BadInput
 from radp.runs.files import make_folder
 from radp.runs.folder import RunError, RunFolder
@@ -67,7 +68,8 @@ def run_demo(out: Path | str, count: int, workers: int) -> DemoResult:
         raise BadInput(f"{outcome.failures[0].piece}: {outcome.failures[0].reason}")
     runs = [Run.open(folder) for _, folder in pieces]
     summaries = [run.folder.read_json(SUMMARY) for run in runs]
-    return DemoResult(runs, summaries, write_site(runs[:2], out, at_incident=True))
+    rules = ROAD_V2 if calibration_of(None, ours, ROAD_V2) is not None else ""
+    return DemoResult(runs, summaries, write_site(runs[:2], out, at_incident=True, rules=rules))
 
 
 def best_planner() -> str:

@@ -81,6 +81,12 @@ ABLATION = {  # test14-hard, reactive -> METRICS
 }
 
 
+def overview_nonreactive() -> dict[str, tuple[float, ...]]:
+    """planner -> val14, test14-random, test14-hard; the paper has two planners with agents that replay the log."""
+    scores = zip(*(NONREACTIVE[split] for split in SPLITS.values()))
+    return dict(zip(("Diffusion Planner", "RADP"), scores))
+
+
 def their_split(name: str) -> str | None:
     """sumo14-hard -> test14-hard; None for a split that the paper has no counterpart of."""
     return next((theirs for end, theirs in SPLITS.items() if name.rstrip("/").endswith(end) or name == theirs), None)

@@ -15,14 +15,16 @@ from radp.evaluation.endpoints import READINGS
 from radp.evaluation.faithfulness import measure_faithfulness
 from radp.evaluation.fidelity import Fidelity, fidelity, frames_of
 from radp.evaluation.intervention import Intervention, intervene
+from radp.evaluation.pressing import pressing_of
 from radp.evaluation.prognosis import Prognosis, prognosis
 from radp.report.alignment_tables import alignment_table, control_table, cross_as_table, endpoint_table, rival_table
 from radp.report.document import Picture, Section, write_report
 from radp.report.faithfulness_table import faithfulness_table
 from radp.report.figures import Pair, draw_figures
 from radp.report.intervention_table import intervention_tables
+from radp.report.pressing_table import pressing_table
 from radp.report.prognosis_tables import prognosis_tables
-from radp.report.reproduction import OTHERS, Reproduction, Setup, run_drives, run_stages
+from radp.report.reproduction import Reproduction, Setup, run_drives, run_stages
 from radp.report.result_tables import (
     ablation_table,
     direction_table,
@@ -56,11 +58,13 @@ class PaperReport:
         self.faithfulness: list[Table] = []
         self.latency: dict[str, object] = {}
         self.pictures: list[Picture] = []
+        self.pressing: list[Table] = []
 
     def stages(self) -> dict[str, Callable[[], None]]:
         """Everything in order, by name."""
         return {
             "drives": lambda: run_drives(self.work),
+            "pressure on everybody": self.press,
             "fidelity and alignment": self.align,
             "prognosis": self.foretell,
             "faithfulness": self.explain,
@@ -68,6 +72,14 @@ class PaperReport:
             "intervention": self.intervene,
             "figures": self.draw,
         }
+
+    def press(self) -> None:
+        """Which rule presses most on whom, on the first split."""
+        split = Path(self.setup.splits[0]).name
+        names = [Path(planner).name for planner in self.setup.overview]
+        runs = {name: self.work.runs[split, "reactive", name] for name in names}
+        found = [pressing_of(run.rollouts(), name, split, "reactive") for name, run in runs.items()]
+        self.pressing = [pressing_table(found, self.scope)]
 
     def align(self) -> None:
         """Of ours on every split that was driven, several splits at a time."""
@@ -128,7 +140,7 @@ class PaperReport:
         """In the order of the paper."""
         work, base, ours, scope = self.work, self.base, self.ours, self.scope
         rows = work.rows("reactive", (self.setup.base, self.setup.ours))
-        everyone = work.rows("reactive", (*OTHERS, *dict.fromkeys((self.setup.base, self.setup.ours))))
+        everyone = work.rows("reactive", self.setup.overview)
         ablation = {setting: Path(name).name for setting, name in self.setup.ablation.items() if name}
         ablation = {setting: ablation.get(setting, "") for setting in self.setup.ablation}
         ablated = work.rows("reactive", [name for name in self.setup.ablation.values() if name], [work.hardest])
@@ -137,6 +149,7 @@ class PaperReport:
         if base != ours:
             planning.append(direction_table(rows, base, ours, scope))
         planning.append(overview_table(everyone, scope))
+        planning += self.pressing
         alignment = fidelity_tables(self.fidelities, self.aligned, scope)
         if first is not None:
             like_paper = align(self.drives[first], self.setup.seed, reading="paper")
@@ -149,6 +162,8 @@ class PaperReport:
             ]
         hard = f"{scope} Split: {Path(work.hardest).name}."
         replayed = work.rows("nonreactive", (self.setup.base, self.setup.ours))
+        learned = dict.fromkeys((*self.setup.trained, self.setup.base, self.setup.ours))
+        unmoved = overview_table(work.rows("nonreactive", tuple(learned)), scope, "nonreactive")
         return [
             Section("Planner performance", tables=tuple(planning)),
             Section("Attribution: fidelity and temporal risk alignment", tables=tuple(alignment)),
@@ -158,7 +173,7 @@ class PaperReport:
             Section("Efficiency", self.absent("latency", self.latency), self.latency_tables()),
             Section("Figures", (scope,), pictures=tuple(self.pictures)),
             Section("Ablation", tables=(ablation_table(ablated, ablation, ours, hard),)),
-            Section("Non-reactive agents", tables=(nonreactive_table(replayed, base, ours, scope),)),
+            Section("Non-reactive agents", tables=(nonreactive_table(replayed, base, ours, scope), unmoved)),
         ]
 
     def controls(self) -> list[Table]:

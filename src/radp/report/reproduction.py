@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from radp.attribution.online import calibration_of
 from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_run
 from radp.evaluation.planners import Row
 from radp.evaluation.settings import ReportScope, Simulation
@@ -35,10 +36,21 @@ COMMAND = "reproduce"
 BASE, OURS = "diffusion-planner-mini", "radp-mini"
 SPLITS = ("sumo14-val", "sumo14-random", "sumo14-hard")
 OTHERS = ("log_replay", "constant_velocity", "idm", "pdm_closed")
+TRAINED = ("pdm-open-mini", "urban-driver-mini", "gameformer-mini", "plantf-mini", "pluto-mini")  # in the paper's order
 QUICK_SCENARIOS = 8  # of each split
 QUICK_STATES, STATES = 50, 500  # for the latency of head and teacher
 INTERVENED = 40  # scenarios that are driven again for each rule and each way along its gradient
-COST = {"log_replay": 0.1, "constant_velocity": 0.1, "idm": 0.2, "pdm_closed": 0.9}  # in drives of a learned planner
+COST = {
+    "log_replay": 0.1,
+    "constant_velocity": 0.1,
+    "idm": 0.2,
+    "pdm_closed": 0.9,
+    "pdm-open-mini": 0.1,
+    "urban-driver-mini": 0.2,
+    "gameformer-mini": 0.4,
+    "plantf-mini": 0.3,
+    "pluto-mini": 0.4,
+}  # in drives of a diffusion planner
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,17 @@ class Setup:
         variants = {"FFN-LoRA (no rules)": "no-rules", "No normalization": "no-normalisation"}
         found = {s: f"{self.ours}-{v}" if f"{self.ours}-{v}" in known else "" for s, v in variants.items()}
         return {"Collision-Guided Diffusion Planner": f"{self.base}+guidance", **found, "RADP": self.ours}
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The published planners of which a trained one is packaged."""
+        known = list_models()
+        return tuple(name for name in TRAINED if name in known)
+
+    @property
+    def overview(self) -> tuple[str, ...]:
+        """Everybody, each once, ours last."""
+        return tuple(dict.fromkeys((*OTHERS, *self.trained, self.base, self.ours)))
 
     def scope(self) -> str:
         """What every table says about the number of scenarios."""
@@ -116,11 +139,20 @@ class Reproduction:
             return split
         return str(spread(split, self.setup.scenarios, self.folder.path / "splits" / Path(split).name))
 
-    def drive(self, planner: str, split: str, agents: Agents = "reactive", **options: bool) -> SplitRun:
-        """A drive of this reproduction, with its place."""
-        name, end = Path(split).name, "-taught" if options.get("taught") else ""
-        folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{end}"
-        return SplitRun(planner, name, self.scenarios(split), str(folder), agents, seed=self.setup.seed, **options)
+    def drive(
+        self, planner: str, split: str, agents: Agents = "reactive", *, taught: bool = False, plans: bool = False
+    ) -> SplitRun:
+        """A drive of this reproduction, with its place; the teacher goes by the usual levels of ours."""
+        name = Path(split).name
+        folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{'-taught' if taught else ''}"
+        levels = self.levels if taught and planner != self.setup.ours else ""
+        place = (planner, name, self.scenarios(split), str(folder), agents)
+        return SplitRun(*place, taught=taught, plans=plans, seed=self.setup.seed, levels=levels)
+
+    @property
+    def levels(self) -> str:
+        """The planner whose usual levels count for all: ours, if it has any."""
+        return self.setup.ours if calibration_of(None, self.setup.ours) is not None else ""
 
     def rows(self, agents: str, planners: Sequence[str], splits: Sequence[str] | None = None) -> list[Row]:
         """Values of what was driven, by split in the order of the planners."""
@@ -175,6 +207,7 @@ class SplitRun:
     taught: bool = False  # with the teacher beside it, which changes no trajectory
     plans: bool = False
     seed: int = 0
+    levels: str = ""  # planner whose usual levels the teacher goes by; its own if empty
 
     @property
     def words(self) -> str:
@@ -184,7 +217,7 @@ class SplitRun:
         """Drive and score, or finish what is there."""
         job = Simulation(
             planner=self.planner, scenarios=self.scenarios, agents=self.agents, seed=self.seed, keep_plans=self.plans,
-            attribution="teacher" if self.taught else "own",
+            attribution="teacher" if self.taught else "own", calibration=self.levels,
         )  # fmt: skip
         run = run_simulation(job, self.folder)
         if not Path(self.folder, SUMMARY).exists():
@@ -192,19 +225,19 @@ class SplitRun:
 
 
 def all_drives(work: Reproduction) -> list[SplitRun]:
-    """Ours with the teacher, the base, others, non-reactive traffic, the variants of the ablation; long ones first."""
+    """Everybody, with the teacher on the first split and ours always; non-reactive traffic for what is learned; the
+    variants of the ablation. Long ones first."""
     setup, found = work.setup, []
     base, ours = setup.base, setup.ours
     for split in setup.splits:
-        last = split == work.hardest
-        found.append(work.drive(ours, split, taught=True))
-        if base != ours:
-            found.append(work.drive(base, split, plans=last))
-        found += [work.drive(planner, split, "nonreactive") for planner in dict.fromkeys((base, ours))]
+        first, last = split == setup.splits[0], split == work.hardest
+        for planner in setup.overview:
+            shown = last and planner in (base, work.shown_against) and planner != ours
+            found.append(work.drive(planner, split, taught=first or planner == ours, plans=shown))
+        found += [work.drive(planner, split, "nonreactive") for planner in dict.fromkeys((base, *setup.trained, ours))]
         if last:
             variants = [name for name in setup.ablation.values() if name and name not in (base, ours)]
             found += [work.drive(planner, split) for planner in variants]
-        found += [work.drive(p, split, plans=last and p == work.shown_against) for p in OTHERS if p not in (base, ours)]
     return sorted(found, key=lambda drive: -COST.get(drive.planner, 1.0))
 
 

@@ -22,6 +22,7 @@ from radp.report.alignment_tables import (
     judged,
 )
 from radp.report.table import Table, percent
+from radp.sim.settings import Agents
 from radp.statistics.estimate import LEGEND, NO_DIFFERENCE, NONE, Estimate, difference, interval
 
 BESIDE = "Theirs: nuPlan, full-size models, as printed in the paper. Directions are comparable, levels are not."
@@ -89,8 +90,8 @@ def direction(theirs: float, ours: Estimate) -> str:
     return f"paper {words}, ours {mine}: {'same' if words == mine else 'not the same'}"
 
 
-def overview_table(rows: Sequence[Row], scope: str) -> Table:
-    """Reactive score of every planner on every split, and the paper's list."""
+def overview_table(rows: Sequence[Row], scope: str, agents: Agents = "reactive") -> Table:
+    """Score of every planner on every split, and the paper's list."""
     splits = list(dict.fromkeys(row.split for row in rows))
     score = {(row.planner, row.split): interval(row.estimate("score"), 1, 100) for row in rows}
     lines = [
@@ -98,11 +99,11 @@ def overview_table(rows: Sequence[Row], scope: str) -> Table:
         for name in dict.fromkeys(row.planner for row in rows)
     ]
     order = list(paper.SPLITS.values())
-    for name, values in paper.OVERVIEW.items():
+    for name, values in (paper.OVERVIEW if agents == "reactive" else paper.overview_nonreactive()).items():
         theirs = [paper.their_split(split) for split in splits]
         lines.append(("nuPlan", f"{name} (paper)", *(f"{values[order.index(t)]:.2f}" if t else NONE for t in theirs)))
     return Table(
-        "Overview of planners, reactive scores",
+        f"Overview of planners, {'reactive' if agents == 'reactive' else 'non-reactive'} scores",
         ("benchmark", "planner", *splits),
         tuple(lines),
         (scope, BESIDE, LEGEND),

@@ -60,8 +60,13 @@ class Verge:
 class RouteGuide:
     """Lanes to follow along a route. Lines are made once for each lane that the ego gets to."""
 
-    def __init__(self, road_map: RoadMap, route: np.ndarray, pose: np.ndarray, light_lanes: np.ndarray) -> None:
-        """route (m,) roadblocks that hang together, pose (3,) at the start, light_lanes (C,) that have lights."""
+    def __init__(
+        self, road_map: RoadMap, route: np.ndarray, pose: np.ndarray, light_lanes: np.ndarray, bends: float = 1.0
+    ) -> None:
+        """route (m,) roadblocks that hang together, pose (3,) at the start, light_lanes (C,) that have lights; `bends`:
+        share of the usual speed at which bends are taken.
+        """
+        self.bends = bends
         self.map, self.road = road_map, road_arrays(road_map)
         self.lengths, self._effort = remember(road_map, "efforts", lambda: _efforts(road_map))
         self._column = {int(lane): i for i, lane in enumerate(light_lanes)}
@@ -116,7 +121,7 @@ class RouteGuide:
             points=sampled,
             headings=headings,
             limits=limits,
-            speeds=_comfortable_speeds(headings, limits),
+            speeds=_comfortable_speeds(headings, limits, self.bends),
             light=np.array([self._column.get(i, -1) for i in lanes]),
             first_end=float(self.lengths[lane]),
             change_to=int(self._change[lane]),
@@ -189,13 +194,13 @@ def _turn(points: np.ndarray) -> float:
     return math.remainder(math.atan2(last[1], last[0]) - math.atan2(first[1], first[0]), 2 * math.pi)
 
 
-def _comfortable_speeds(headings: np.ndarray, limits: np.ndarray) -> np.ndarray:
+def _comfortable_speeds(headings: np.ndarray, limits: np.ndarray, bends: float) -> np.ndarray:
     """(P,) speeds that keep limit, lateral acceleration and yaw rate, lowered early at a gentle deceleration."""
     window = 4  # samples: bends shorter than a car are kinks of the map
     padded = np.pad(headings, window, mode="edge")
     bend = np.abs(padded[2 * window :] - padded[: -2 * window]) / (2 * window * GUIDE_SPACING)
     bend = np.maximum(bend, 1e-4)
-    speeds = np.minimum(np.sqrt(LATERAL_ACCEL / bend), YAW_RATE / bend)
+    speeds = bends * np.minimum(np.sqrt(LATERAL_ACCEL / bend), YAW_RATE / bend)
     speeds = np.minimum(speeds, np.where(limits > 0.0, limits, np.inf))
     for i in range(len(speeds) - 2, -1, -1):
         speeds[i] = min(speeds[i], math.sqrt(speeds[i + 1] ** 2 + 2 * GENTLE_BRAKE * GUIDE_SPACING))

@@ -72,12 +72,18 @@ class Collision(Rule):
     def _values(self, pairs: Pairs) -> Tensor:
         return self.weights(pairs) * self.penalty(pairs.violation)
 
-    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+    def agent_violations(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """Overlap depth [m]: the verdict is physical contact, not a clearance that is too small."""
         pairs = self.pairs(trajectory, context)
-        shape = (*trajectory.shape[:2], context.agents.shape[1] + 1)  # one column more, so that none may be there
-        depth = trajectory.new_full(shape, -torch.inf)
-        return depth.index_put((pairs.scene, pairs.step, pairs.agent), -pairs.separation).amax(-1)
+        depth = trajectory.new_full((*trajectory.shape[:2], context.agents.shape[1]), -torch.inf)
+        return depth.index_put((pairs.scene, pairs.step, pairs.agent), -pairs.separation)
+
+    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        depth = self.agent_violations(trajectory, context)
+        return depth.amax(-1) if depth.shape[2] else torch.full_like(trajectory[..., 0], -torch.inf)
+
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        return f"{margin:.1f} m to {whom or 'others'}"
 
     def pairs(self, trajectory: Tensor, context: RuleContext) -> Pairs:
         """Candidates by their centres, then separation and closing speed of these only. Differentiable values."""

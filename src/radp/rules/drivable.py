@@ -32,6 +32,10 @@ class Drivable(PenaltyRule):
         inside, valid = self._inside(trajectory, context)
         return (-TOLERANCE - inside).masked_fill(~valid, -torch.inf)
 
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        inside = margin - TOLERANCE
+        return f"{inside:.1f} m to the edge of the road" if inside >= 0 else "the edge of the road"
+
     def _inside(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
         """(B, H) d, and where it is known."""
         border = context.around(trajectory).border

@@ -42,6 +42,9 @@ class Headway(AgentRule):
         z = (speed * time_gap(speed)).unsqueeze(2) - ahead
         return z, followed(around, context)
 
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        return f"{margin:.1f} m more than the time gap to {whom}"
+
 
 @torch.no_grad()
 def in_the_way(path: PathFrame) -> Tensor:

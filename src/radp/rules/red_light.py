@@ -9,7 +9,7 @@ from radp.rules.body import FRONT
 from radp.rules.context import RuleContext
 from radp.rules.penalty import Term
 from radp.rules.rule import PenaltyRule
-from radp.rules.stopping import past_line
+from radp.rules.stopping import KEPT, past_line
 
 
 class RedLight(PenaltyRule):
@@ -25,6 +25,9 @@ class RedLight(PenaltyRule):
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         z, counts = self._past(trajectory, context)
         return z.masked_fill(~counts, -torch.inf)
+
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        return f"{margin + KEPT:.1f} m to the line of the red light"
 
     def _past(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
         """z (B, H), and whether it counts (B, H)."""

@@ -30,3 +30,6 @@ class RightOfWay(AgentRule):
         at = conflicts.step.unsqueeze(1)
         matters = torch.zeros(shape, dtype=torch.bool, device=z.device).scatter(1, at, conflicts.yields.unsqueeze(1))
         return z.unsqueeze(1).expand(shape), matters
+
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        return f"{margin + APART:.1f} s to {whom}, who goes first"

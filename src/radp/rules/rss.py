@@ -59,6 +59,9 @@ class Rss(AgentRule):
         ahead, aside, matters = self._missing(trajectory, context)
         return torch.minimum(ahead, aside), matters
 
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        return f"{margin:.1f} m more than the safe distance to {whom}"
+
     def _missing(self, trajectory: Tensor, context: RuleContext) -> tuple[Tensor, Tensor, Tensor]:
         """Metres that are missing ahead and aside (B, H, N), and who counts (B, H, N)."""
         around = context.around(trajectory)

@@ -65,6 +65,17 @@ class Rule(ABC):
         terms = self.agent_terms(trajectory, context)
         return None if terms is None else terms.sum(1)
 
+    def agent_violations(self, trajectory: Tensor, context: RuleContext) -> Tensor | None:
+        """(B, H, N) the violation of each other road user, -inf where it does not matter; None for all other rules."""
+        return None
+
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        """What a plan keeps that is `margin` from breaking the rule, such as "0.4 m to bicycle 7".
+
+        For rules about others: `whom` it keeps it to, and the least `gap` between the two boxes along the plan [m].
+        """
+        return f"{self.describes}{f' to {whom}' if whom else ''} by {margin:.1f} {self.unit}"
+
     @abstractmethod
     def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         """(B, H): signed local violation in `unit`, positive where the rule is broken, -inf where it does not apply."""
@@ -112,11 +123,13 @@ class AgentRule(Rule):
         terms = self.penalty(torch.where(some, z.gather(2, worst), -torch.inf)) * share
         return torch.zeros_like(z).scatter(2, worst, terms)
 
-    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+    def agent_violations(self, trajectory: Tensor, context: RuleContext) -> Tensor:
         z, matters = self.exact_violation(trajectory, context)
-        if not z.shape[2]:
-            return torch.full_like(z.sum(2), -torch.inf)
-        return z.masked_fill(~matters, -torch.inf).amax(-1)
+        return z.masked_fill(~matters, -torch.inf)
+
+    def violation(self, trajectory: Tensor, context: RuleContext) -> Tensor:
+        z = self.agent_violations(trajectory, context)
+        return z.amax(-1) if z.shape[2] else torch.full_like(z.sum(2), -torch.inf)
 
 
 _REGISTRY: dict[str, Rule] = {}

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from radp.rules.rule import Rule
-
 Outcome = Literal["better", "worse", "incomparable", "equal"]
 
 TIERS: tuple[tuple[str, ...], ...] = (
@@ -42,7 +40,7 @@ class Preference:
 
     @property
     def tier_name(self) -> str:
-        return "" if self.tier is None else TIER_NAMES[self.tier] if self.tier < len(TIER_NAMES) else f"{self.tier + 1}"
+        return "" if self.tier is None else tier_name(self.tier)
 
     def to_json(self) -> dict[str, object]:
         return {"outcome": self.outcome, "tier": self.tier, "tier_name": self.tier_name,
@@ -76,39 +74,6 @@ def tier_of(rule: str) -> int:
     return next((number for number, names in enumerate(TIERS) if rule in names), len(TIERS))
 
 
-@dataclass(frozen=True)
-class Tension:
-    """What a plan gives up, and for which rule: of two rules that press on it, the higher one was kept."""
-
-    keeps: str
-    kept: float  # margin by which it is kept, in the unit of that rule
-    gives_up: str
-    given: float  # violation of the lower one, in its unit
-
-
-def tension(violations: Mapping[str, float], pressures: Mapping[str, float]) -> Tension | None:
-    """Largest violation and pressure of each rule on a plan -> what the plan trades, or None if it trades nothing.
-
-    The rule that is given up is the violated one of the lowest tier, the one that is kept is the highest rule above it
-    that is not violated and presses most.
-    """
-    broken = [name for name, value in violations.items() if value > 0]
-    if not broken:
-        return None
-    loser = max(broken, key=lambda name: (tier_of(name), pressures.get(name, 0.0)))
-    above = [
-        name for name, value in violations.items()
-        if tier_of(name) < tier_of(loser) and -float("inf") < value <= 0 and pressures.get(name, 0.0) > 0
-    ]  # fmt: skip
-    if not above:
-        return None
-    keeper = min(above, key=lambda name: (tier_of(name), -pressures[name]))
-    return Tension(keeper, -violations[keeper], loser, violations[loser])
-
-
-def tension_words(found: Tension, rules: Mapping[str, Rule], whom: str = "") -> str:
-    """One sentence: "the plan gives up 3.0 m of progress along the route to keep 0.4 m to the cyclist"."""
-    lost, kept = rules[found.gives_up], rules[found.keeps]
-    margin = f"{found.kept:.1f} {kept.unit}"
-    what = f"{margin} to {whom}" if whom else f"{kept.describes} by {margin}"
-    return f"the plan gives up {found.given:.1f} {lost.unit} of {lost.describes} to keep {what}"
+def tier_name(tier: int) -> str:
+    """What a tier is about; rules that are in none come after all others."""
+    return TIER_NAMES[tier] if tier < len(TIER_NAMES) else "no tier"

@@ -2,7 +2,8 @@
 
 `paper` is what the planner is trained with; the `v2` sets are for attribution; `avoid` is for alignment on own states:
 collisions that begin within 4 s, the sooner the more, the four corners of the body, and nothing about the seam; `road`
-has eight more rules. Channels keep their names in every set; levels and heads belong to one set.
+has eight more rules than `paper`, and `road-v2`, for attribution, as many more than `v2`. Channels keep their names in
+every set; levels and heads belong to one set.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from radp.rules.rule import Rule, registered_rules
 from radp.rules.vulnerable import Vulnerable
 from radp.runs.errors import BadInput, did_you_mean
 
-PAPER, V2, AVOID, ROAD = "paper", "v2", "avoid", "road"
+PAPER, V2, AVOID, ROAD, ROAD_V2 = "paper", "v2", "avoid", "road", "road-v2"
+_OF_THE_ROAD = (RedLight(), Rss(), Headway(), Vulnerable(), Drivable(), Oncoming(), RightOfWay(), Flow())
 
 # name -> the rules that stand in for the registered ones of the same name
 _SETS: dict[str, tuple[Rule, ...]] = {
@@ -33,7 +35,8 @@ _SETS: dict[str, tuple[Rule, ...]] = {
     "v2-2s": (Collision(from_now=2.0), BodyLane()),
     "v2-discount": (Collision(discount=1.0), BodyLane()),
     AVOID: (Collision(from_now=4.0, discount=4.0), BodyLane(), Kinematics(skipped=3), Comfort(skipped=3)),
-    ROAD: (RedLight(), Rss(), Headway(), Vulnerable(), Drivable(), Oncoming(), RightOfWay(), Flow()),
+    ROAD: _OF_THE_ROAD,
+    ROAD_V2: (Collision(from_now=4.0), BodyLane(), *_OF_THE_ROAD),
 }
 
 

@@ -10,12 +10,13 @@ from radp.rules.body import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER, shifted
 from radp.rules.context import RuleContext
 from radp.rules.motion import unit_heading
 from radp.rules.rule import AgentRule
-from radp.rules.stopping import past_line
+from radp.rules.stopping import KEPT, past_line
 from radp.scenario.scenario import ObjectType
 from radp.sim.plan import STEP_SECONDS
 
 CLEARANCE = 1.5  # m
 NEAR = 15.0  # m
+SAME = 0.01  # m
 
 
 class Vulnerable(AgentRule):
@@ -38,6 +39,12 @@ class Vulnerable(AgentRule):
         walks = there & counts.unsqueeze(1) & self._still_there(context, horizon)
         z = torch.where(near & walks, torch.maximum(CLEARANCE - room, past), torch.where(walks, past, CLEARANCE - room))
         return z, near | walks
+
+    def kept_words(self, margin: float, whom: str = "", gap: float | None = None) -> str:
+        """The gap where that is what counts; the crosswalk where its line does."""
+        if gap is not None and abs(gap - CLEARANCE - margin) < SAME:
+            return f"{gap:.1f} m to {whom}"
+        return f"{margin + KEPT:.1f} m to the crosswalk of {whom}"
 
     def _who(self, context: RuleContext) -> Tensor:
         """(B, N) bool."""

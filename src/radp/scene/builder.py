@@ -42,6 +42,7 @@ from radp.sim.observation import HISTORY, Observation
 from radp.sim.plan import STEP_SECONDS
 
 FUTURE = 80  # steps of 0.1 s
+SHORTEST_FUTURE = 40  # of these, what imitation of a drive that ends needs: augmentation rejoins the log at 2.1 s
 STEP_TOLERANCE = 0.01  # s by which the mean step of a log may differ from a plan's
 SLOW = 0.2  # m/s below which steering and yaw rate count as 0
 MAX_YAW_RATE = 0.95  # rad/s

@@ -1,8 +1,8 @@
 """Demonstrations in the loop: closed-loop drives that went well become logs to learn from.
 
 Either one planner drives whole scenarios, or it takes over from another one at some moment, most often shortly before
-that one's own collision; what it then executes is the demonstration. Executed motion begins at the ego and meets road
-users that react, which neither logs nor a planner's plans can offer.
+that one's own collision or way off the road; what it then executes is the demonstration. Executed motion begins at the
+ego and meets road users that react, which neither logs nor a planner's plans can offer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from radp.runs.allowance import check_deadline
 from radp.runs.errors import BadInput, reading_file
 from radp.scenario import Scenario
 from radp.scenario.splits import Split, open_split
-from radp.scene.builder import FUTURE
+from radp.scene.builder import FUTURE, SHORTEST_FUTURE
 from radp.sim.driven_log import cut_drive, driven_log
 from radp.sim.planner import Planner, TimedPlanner, timed_allowance
 from radp.sim.settings import DriveOptions
@@ -32,8 +32,9 @@ from radp.sources.convert import Refused, convert
 from radp.sources.settings import Demonstrations
 
 AT_ONCE = 16  # scenarios of one piece of work
+DRIVABLE = "drivable_area_compliance"
 EARLIEST = 10  # samples that the first driver has at least
-BEFORE_COLLISION = (10, 30)  # samples before a collision at which somebody takes over
+BEFORE_FAILURE = (10, 30)  # samples before a failure at which somebody takes over
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class DrivenLogs:
     def items(self, options: Demonstrations) -> list[Piece]:
         split = _split(options.scenarios)
         tokens = split.tokens()[: options.limit]
-        collided = collision_samples(options.run) if options.run is not None else {}
+        failed = failure_samples(options.run) if options.run is not None else {}
         frames = _frames(split)[: options.limit]
-        begins = [takeover_samples(token, collided.get(token), n - 1, options) for token, n in zip(tokens, frames)]
+        begins = [takeover_samples(token, failed.get(token), n - 1, options) for token, n in zip(tokens, frames)]
         groups, size = [], AT_ONCE if self.plan_timeout is None else 1  # a planner that hangs costs its whole piece
         for k in range(max(map(len, begins), default=0)):  # no scenario twice in one piece
             rows = [(position, begin[k]) for position, begin in enumerate(begins) if len(begin) > k]
@@ -95,39 +96,50 @@ def demonstrate(
     """
     check_deadline(plan_timeout)
     if choice.run is not None and not choice.after:
-        raise BadInput("a run says where the first driver collided: name that driver as well")
+        raise BadInput("a run says where the first driver failed: name that driver as well")
+    if choice.failed_only and choice.run is None:
+        raise BadInput("only failed drives are wanted: name the run that says which failed")
+    if not SHORTEST_FUTURE <= choice.future <= FUTURE:
+        raise BadInput(f"future is {choice.future}, expected from {SHORTEST_FUTURE} to {FUTURE} samples")
     for name in filter(None, (choice.planner, choice.after)):
         load_planner(name)  # before any process is started: a planner that is not there has nothing to do with a log
     source, own = DrivenLogs(plan_timeout), timed_allowance(plan_timeout)
     return convert(source, choice, Path(out), workers, isolated=False, own=own)
 
 
-def takeover_samples(token: str, collision: int | None, samples: int, choice: Demonstrations) -> list[int]:
-    """Samples of a drive at which demonstrations begin: 0 without a first driver; 1 to 3 s before its collision, or at
-    random moments. Eight seconds must remain, so late collisions give none; drives that collide give one a takeover.
+def takeover_samples(token: str, failure: int | None, samples: int, choice: Demonstrations) -> list[int]:
+    """Samples of a drive at which demonstrations begin: 0 without a first driver; 1 to 3 s before its failure, or at
+    random moments. `choice.future` must remain, so late failures give none; drives that fail give one a takeover.
     """
     if not choice.after:
         return [0]
-    last = samples - 1 - FUTURE
+    if failure is None and choice.failed_only:
+        return []
+    last = samples - 1 - choice.future
     rng = np.random.default_rng([choice.seed, *token.encode()])
     chosen: set[int] = set()
     for _ in range(choice.takeovers):
-        if collision is None:
+        if failure is None:
             sample = int(rng.integers(EARLIEST, last + 1)) if last >= EARLIEST else -1
         else:
-            sample = collision - int(rng.integers(BEFORE_COLLISION[0], BEFORE_COLLISION[1] + 1))
+            sample = failure - int(rng.integers(BEFORE_FAILURE[0], BEFORE_FAILURE[1] + 1))
         if 0 <= sample <= last:
             chosen.add(sample)
     return sorted(chosen)
 
 
-def collision_samples(run: Path) -> dict[str, int]:
-    """token -> sample of the first collision at fault, from the score cards of a finished run."""
+def failure_samples(run: Path) -> dict[str, int]:
+    """token -> sample of the first collision at fault, else of the worst moment off the road, from the score cards of a
+    finished run.
+    """
     found: dict[str, int] = {}
     cards = read_cards(run)
     with reading_file(run / CARDS, "list of score cards"):
         for card in cards:
             times = [float(collision["time"]) for collision in card["collisions"] if collision["at_fault"]]
+            road = card["metrics"][DRIVABLE]
+            if not times and road["value"] is not None and road["value"] < 1.0:
+                times = [float(moment["time"]) for moment in road["moments"]]
             if times:
                 found[card["token"]] = round(min(times) * 10)
     return found

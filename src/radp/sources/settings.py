@@ -49,9 +49,13 @@ class Demonstrations(Limited):
     after: str = ""
     """Planner that drives first; nobody by default."""
     run: Path | None = None
-    """Finished run of that planner on the same scenarios with the same seed: where it collided."""
+    """Finished run of that planner on the same scenarios with the same seed: where it collided or left the road."""
+    failed_only: bool = False
+    """Whether scenarios of that run without such a failure are left out."""
     takeovers: int = 1
     """Takeovers of each scenario, at different moments."""
+    future: int = 80
+    """Samples of 0.1 s that must remain after a takeover; fewer let it come before later failures."""
     min_score: float = 0.8
     """Least score of the demonstrated part."""
     gates: bool = True

@@ -35,10 +35,12 @@ FAN_STEP = 4  # steps of a plan between the points that are drawn of a fan
 class Studio:
     """Scenarios, planners and what is under way. It keeps no edits: each question brings its own."""
 
-    def __init__(self, scenarios: str, planners: Sequence[str] = (), allow_missing: bool = False) -> None:
+    def __init__(
+        self, scenarios: str, planners: Sequence[str] = (), allow_missing: bool = False, rule_set: str = ""
+    ) -> None:
         self.library = Library(scenarios, allow_missing)
         driven = () if self.library.run is None else (self.library.run.job.planner,)
-        self.workshop = Workshop((*planners, *driven))
+        self.workshop = Workshop((*planners, *driven), rule_set)
         self.jobs = DriveJobs()
         self.title = scenarios
         self.first_planner = (*planners, *driven, best_planner())[0]

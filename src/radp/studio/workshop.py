@@ -29,9 +29,13 @@ from radp.zoo import list_models
 
 class Workshop:
     """Planners by name, loaded on first use; one of them computes at a time. Names that were not offered are refused:
-    the page cannot have files of this machine run."""
+    the page cannot have files of this machine run.
 
-    def __init__(self, planners: Sequence[str] = ()) -> None:
+    `rule_set`: the rules that judge and pull; those of the planner's levels or head if not given.
+    """
+
+    def __init__(self, planners: Sequence[str] = (), rule_set: str = "") -> None:
+        self.rule_set = rule_set
         self.names = tuple(dict.fromkeys((*planners, *list_planners())))
         self.lock = RLock()
         self._planners: dict[str, Planner] = {}
@@ -49,8 +53,8 @@ class Workshop:
     def usual(self, name: str) -> Calibration | None:
         """The planner's own usual levels, else those of a packaged model."""
         if name not in self._usual:
-            own = calibration_of(self.planner(name), name)
-            others = (calibration_of(None, model) for model in list_models())
+            own = calibration_of(self.planner(name), name, self.rule_set)
+            others = (calibration_of(None, model, self.rule_set) for model in list_models())
             self._usual[name] = own or next((found for found in others if found is not None), None)
         return self._usual[name]
 
@@ -62,7 +66,7 @@ class Workshop:
         planner = self.planner(name)
         if own and hasattr(planner, "start"):
             planner = load_planner(name)
-        explained = ExplainedPlanner(planner, self.usual(name))
+        explained = ExplainedPlanner(planner, self.usual(name), self.rule_set)
         known = {rule.name for rule in explained.rules}
         if strange := sorted((set(rules.off) | set(rules.weights)) - known):
             raise BadInput(f"no rule {one_line(strange[0], 40)!r}; expected one of {', '.join(known)}")
@@ -79,7 +83,7 @@ class Workshop:
 
     def weights(self, name: str) -> list[dict[str, str | float]]:
         """The rules by which a planner is judged, with their own weights."""
-        explained = ExplainedPlanner(self.planner(name), self.usual(name))
+        explained = ExplainedPlanner(self.planner(name), self.usual(name), self.rule_set)
         return [{"name": r.name, "describes": r.describes, "weight": float(r.weight)} for r in explained.rules]
 
     def plan(self, name: str, rules: RuleChoice, scenario: Scenario, seed: int) -> Rollout:

@@ -3,6 +3,10 @@
 Applied to a batch before normalisation. The ego's state is disturbed, the first two seconds of its future are
 replaced by a quintic from the disturbed state to the logged one at 2.1 s, and everything is then expressed in
 the disturbed ego frame.
+
+In the published program the quintic starts towards the log's place 1.1 s ahead, whatever the ego's heading, and
+accelerates at both ends even where the log brakes. In bends that teaches to cut in by a tenth of a metre within half a
+second and to straighten out then. The way called "own" is the log's motion plus a deviation that fades out.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from radp.scene.scene import (
     Scene,
     present,
 )
+from radp.training.settings import WayBack
 
 MIN_SPEED = 2.0  # m/s, slower samples are left alone
 # x, y (m), yaw (rad), vx, vy (m/s), ax, ay (m/s^2), steering (rad), yaw rate (rad/s): noise is uniform within +-
@@ -38,6 +43,7 @@ WHEEL_BASE = 3.089  # m
 
 DT = 0.1  # s
 JOIN = 20  # future index (2.1 s) where the new start meets the log
+CREEP = 0.5  # m/s, below it the direction of a step is no heading
 BEARING = 10  # future index towards which the new start points
 
 VELOCITY = slice(EgoColumn.VX, EgoColumn.AX)
@@ -56,14 +62,15 @@ class Draws:
         return Draws(torch.rand(batch, generator=generator), torch.rand(batch, len(REACH), generator=generator))
 
 
-def augment(scene: Scene, draws: Draws, probability: float) -> Scene:
+def augment(scene: Scene, draws: Draws, probability: float, way: WayBack = "published") -> Scene:
     """Scene of B in metres with the ego's future -> the same, partly disturbed, in the new ego frames."""
     if scene.ego_agent_future is None:
         raise ValueError("augmentation needs scenes with the ego's future")
     ego = scene.ego_current_state
     chosen = (draws.flag >= 1 - probability) & (ego[:, EgoColumn.VX].abs() >= MIN_SPEED)
     disturbed = disturb_state(ego, draws.noise)
-    future = return_to_log(disturbed, scene.ego_agent_future)
+    logged = scene.ego_agent_future
+    future = return_to_log(disturbed, logged) if way == "published" else own_return(ego, disturbed, logged)
     scene = replace(
         scene,
         ego_current_state=torch.where(chosen[:, None], disturbed, ego),
@@ -108,6 +115,29 @@ def return_to_log(ego: Tensor, future: Tensor) -> Tensor:
     return torch.cat((new, future[:, JOIN:]), 1)
 
 
+def own_return(before: Tensor, ego: Tensor, future: Tensor) -> Tensor:
+    """before, ego (B, 10): the state of the log and the disturbed one; future (B, T, 3) -> (B, T, 3): the log's own
+    motion plus a deviation that starts as the ego was disturbed and has faded out, with its speed, at JOIN.
+
+    A cubic: it turns back at once. A planner that plans anew at every step follows only the start of its plans, so a
+    way that turns back later (a quintic that keeps the acceleration) would never do so.
+    """
+    span = (JOIN + 1) * DT
+    shift = (ego[:, XY] - before[:, XY])[:, None]
+    drift = (_velocity(ego) - _velocity(before))[:, None]
+    s = (DT / span * torch.arange(1, future.shape[1] + 1, dtype=ego.dtype, device=ego.device)).clamp(max=1.0)[:, None]
+    xy = future[..., XY] + shift * (1 - 3 * s**2 + 2 * s**3) + span * drift * s * (1 - s) ** 2
+    step = torch.diff(torch.cat((ego[:, None, XY], xy), 1), dim=1)
+    logged = future[..., FutureColumn.HEADING]
+    turned = (s[:, 0] < 1) & (step.norm(dim=-1) >= DT * CREEP)
+    heading = torch.where(turned, heading_angle(step), logged)
+    return _keep_padding(torch.cat((xy, heading.unsqueeze(-1)), -1), future)
+
+
+def _velocity(ego: Tensor) -> Tensor:
+    return ego[:, EgoColumn.VX, None] * ego[:, COS_SIN]
+
+
 def _boundary(heading: Tensor, speed: Tensor, acceleration: Tensor, yaw_rate: Tensor) -> tuple[Tensor, Tensor]:
     """(B,) each -> velocity and acceleration (B, 2) of a body that moves along its heading and turns."""
     along = heading_vector(heading)
@@ -143,7 +173,7 @@ def in_ego_frame(scene: Scene) -> Scene:
         static_objects=_static(scene.static_objects, frame[:, None]),
         lanes=_lanes(scene.lanes, frame[:, None, None]),
         route_lanes=_lanes(scene.route_lanes, frame[:, None, None]),
-        ego_agent_future=None if future is None else _future(future, frame[:, None]),
+        ego_agent_future=None if future is None else _keep_padding(_future(future, frame[:, None]), future),
         neighbor_agents_future=_futures(scene.neighbor_agents_future, frame),
         rules=None if scene.rules is None else _rule_view(scene.rules, frame),
     )

@@ -50,7 +50,7 @@ class BaseTask:
         share = loop.batch // processes
         scene = self.samples.read(rows[rank * share : (rank + 1) * share])
         generator = torch.Generator().manual_seed(step_seed(loop.seed + 1, step, rank))
-        return augment(scene, Draws.make(len(scene), generator), self.config.augment)
+        return augment(scene, Draws.make(len(scene), generator), self.config.augment, self.config.way_back)
 
     def loss(self, model: DiffusionModel, batch: Scene, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
         loss = diffusion_loss(model, batch, generator=generator)

@@ -17,10 +17,11 @@ from radp.storage.shards import check_rows
 from radp.training.loop import shuffled_rows
 
 
-def open_samples(path: Path | str, scenes: SceneConfig, whole: bool = True) -> Samples:
+def open_samples(path: Path | str, scenes: SceneConfig, future: int = FUTURE) -> Samples:
     """Log samples (built as `scenes` says), a sample store, or a folder of the published .npz files.
 
-    `whole`: refuse samples whose ego has not all of its 8 s of future, because imitation would learn the padding.
+    Samples whose egos may have fewer than `future` frames of log ahead are refused. What is missing is padded: rules
+    can do without it, the diffusion loss leaves it out but needs a little, the losses of other planners need it all.
     """
     path = Path(path)
     if not path.is_dir():
@@ -29,8 +30,8 @@ def open_samples(path: Path | str, scenes: SceneConfig, whole: bool = True) -> S
         return NpzFolder(path)
     if LOGS.describes(path):
         samples = LogSamples.open(path, scenes)
-        if whole and samples.future < FUTURE:
-            raise BadInput(f"{path} holds samples with {samples.future} frames of future, imitation needs {FUTURE}")
+        if samples.future < future:
+            raise BadInput(f"{path} holds samples with {samples.future} frames of future, this training needs {future}")
         return samples
     if SAMPLES.describes(path):
         return SampleStore.open(path)

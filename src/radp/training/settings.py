@@ -13,6 +13,8 @@ from tyro.conf import arg
 
 from radp.model.config import LoraSettings, ModelConfig
 
+WayBack = Literal["published", "own"]
+
 
 @dataclass(frozen=True)
 class LoopConfig:
@@ -64,6 +66,8 @@ class BaseRecipe:
     loop: LoopConfig = field(default_factory=LoopConfig)
     augment: float = 0.5
     """Share of the samples that start beside the logged pose."""
+    way_back: WayBack = "published"
+    """How these return to the log: as published, or along the ego's own heading at first, without a jerk in bends."""
     ego_weight: float = 1.0
     """Weight of the ego's loss beside that of its neighbours."""
     validation_samples: int = 512

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from radp.planners.zoo.augmentation import drop_vehicles, perturb_plantf, perturb_pluto
+from radp.planners.zoo.augmentation import beside, drop_vehicles, perturb_plantf, perturb_pluto
 from radp.planners.zoo.batch import Batch, Sample, collate
 from radp.planners.zoo.checkpoint import save_folder
 from radp.planners.zoo.gameformer import GameFormerConfig, gameformer_loss
@@ -33,11 +33,11 @@ Preset = Literal["mini", "published"]
 VALIDATION_SEED = 1
 
 MINI: dict[str, Any] = {
-    "plantf": PlanTFConfig(dim=64, heads=4, depth=2),
+    "plantf": PlanTFConfig(dim=64, heads=4, depth=2, history=16, categories=True),
     "pdm-open": PDMConfig(hidden=256),
     "urban-driver": UrbanDriverConfig(dim=64, heads=4, hidden=256, positions=20),
-    "pluto": PlutoConfig(dim=64, depth=2, decoder_depth=2),
-    "gameformer": GameFormerConfig(dim=64, heads=4, layers=2, levels=1),
+    "pluto": PlutoConfig(dim=64, depth=2, decoder_depth=2, history=16),
+    "gameformer": GameFormerConfig(dim=64, heads=4, layers=2, levels=1, dropout=0.0),
 }
 
 
@@ -49,6 +49,7 @@ class ZooConfig:
     preset: Preset = "mini"
     loop: LoopConfig = field(default_factory=LoopConfig)
     augment: bool = True
+    beside: float = 0.0  # share of samples that start beside the logged pose, for kinds without such an augmentation
     validation_samples: int = 256
 
     def network(self) -> nn.Module:
@@ -89,6 +90,8 @@ class ZooTask:
     def sample(self, samples: LogSamples, index: int, random: np.random.Generator | None) -> Sample:
         """Features and target of one sample; `random` augments it."""
         kind, view = self.config.kind, view_of_moment(samples.moment(index))
+        if random is not None and self.config.beside and random.random() < self.config.beside:
+            view = beside(view, random)
         sample = KINDS[kind].sample(view)
         if kind in ("pdm-open", "urban-driver"):
             sample["target"] = pdm_target(view)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from radp.cli.main import main
@@ -106,3 +108,14 @@ def test_names_of_a_table_do_not_steer_the_terminal(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("scenario,planner_name,score,scenario_type\na,\x1b[31mp,0.5,x\n")
     assert main(["score", str(tmp_path / "t.csv")]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_means_without_scenarios_are_shown_and_are_json(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(
+        "scenario,planner_name,score,num_scenarios,model\nfinal_score,p,0.5,261,m\nfinal_score,p,0.25,261,n\n"
+    )
+    assert main(["score", str(tmp_path / "t.csv"), "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["p  m  n 261  score 0.5000", "p  n  n 261  score 0.2500"]
+    assert main(["score", str(tmp_path / "t.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["score"] for row in found["means"]] == [0.5, 0.25] and not found["drives"]

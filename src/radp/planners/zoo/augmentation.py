@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import shapely
 
 from radp.planners.zoo.batch import Sample
+from radp.planners.zoo.places import turn_back
 from radp.planners.zoo.tokens import PAST
 from radp.planners.zoo.urban_driver import VEHICLES
-from radp.planners.zoo.vector_features import to_ego_frame
-from radp.scenario.vehicle import PACIFICA
+from radp.planners.zoo.vector_features import STEP, to_ego_frame
+from radp.planners.zoo.view import WorldView
+from radp.scenario import PACIFICA, Ego
 
 # x, y [m], yaw [rad], speed [m/s], acceleration [m/s2], steering [rad], yaw rate [rad/s]: noise up to plus or minus
 LARGEST = np.array([1.0, 0.75, 0.35, 1.0, 0.5, 0.2, 0.1])
 CHECKED = 10  # nearest agents that the moved ego may not touch
 TRIES = 5  # times that PLUTO halves its noise
 PLANTF_SHARE, DROP_SHARE = 0.5, 0.5
+ASIDE, TURN, BACK = 0.75, 0.15, 2.0  # m and rad by which `beside` moves at most, s until the driven way is reached
 
 
 def perturbed_state(sample: Sample, noise: np.ndarray) -> np.ndarray:
@@ -71,6 +76,23 @@ def perturb_pluto(sample: Sample, random: np.random.Generator) -> Sample:
             break
         noise = noise / 2
     return moved(sample, perturbed_state(sample, noise))
+
+
+def beside(view: WorldView, random: np.random.Generator) -> WorldView:
+    """The ego a little beside the logged pose and turned, with all its past, and a future that returns to what was
+    driven. For planners that have no such augmentation of their own: drivers of made traffic keep the centre of their
+    lane exactly, and who has never seen anything else does not come back to it."""
+    aside, turn = random.uniform((-ASIDE, -TURN), (ASIDE, TURN))
+    place, heading = view.pose[:2], view.pose[2]
+    step = aside * np.array([-np.sin(heading), np.cos(heading)])
+    ego, future = view.ego.copy(), view.future_ego.copy()
+    ego[:, :2] = place + step + turn_back(view.ego[:, :2] - place, -turn)
+    ego[:, Ego.HEADING] += turn
+    left = np.clip(1.0 - STEP * np.arange(1, len(future) + 1) / BACK, 0.0, 1.0)
+    left = left**2 * (3.0 - 2.0 * left)  # 1 now, 0 from BACK on, smooth at both ends
+    future[:, :2] += left[:, None] * step
+    future[:, Ego.HEADING] += left * turn
+    return replace(view, ego=ego, future_ego=future)
 
 
 def drop_vehicles(sample: Sample, random: np.random.Generator) -> Sample:

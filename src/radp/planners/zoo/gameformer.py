@@ -112,8 +112,14 @@ class CrossTransformer(nn.Module):
         self.dropout = nn.Dropout(rate)
 
     def forward(self, query: Tensor, memory: Tensor, hidden: Tensor) -> Tensor:
-        seen = self.norm_1(self.cross_attention(query, memory, memory, key_padding_mask=hidden, need_weights=False)[0])
+        """query (B, Q, d), memory (B, S, d), hidden (B, S) for all queries, or (B, Q, S)."""
+        masks = {"key_padding_mask": hidden} if hidden.ndim == 2 else {"attn_mask": self.for_heads(hidden)}
+        seen = self.norm_1(self.cross_attention(query, memory, memory, need_weights=False, **masks)[0])
         return self.norm_2(self.ffn(seen) + seen)
+
+    def for_heads(self, hidden: Tensor) -> Tensor:
+        """(B, Q, S) -> (B heads, Q, S)."""
+        return hidden.repeat_interleave(self.cross_attention.num_heads, 0)
 
 
 class SelfTransformer(nn.Module):
@@ -169,8 +175,7 @@ class InitialPredictor(nn.Module):
     def forward(self, encoding: Tensor, hidden: Tensor, place: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         modes, agents = self.multi_modal_query_embedding(self.modal), self.agent_query_embedding(self.agent)
         query = encoding[:, :AGENTS, None] + modes + agents[:, None]
-        hidden = _some_key(hidden)
-        content = torch.stack([self.query_encoder(query[:, i], encoding, hidden) for i in range(AGENTS)], 1)
+        content = self.query_encoder(query.flatten(1, 2), encoding, _some_key(hidden)).view_as(query)
         return content, *self.predictor(content, place[:, :, None])
 
 
@@ -209,10 +214,10 @@ class InteractionStage(nn.Module):
         memory = torch.cat((between, encoding), 1)
         masks = torch.cat((actors, hidden), 1)[:, None].repeat(1, AGENTS, 1)
         masks.diagonal(dim1=1, dim2=2).fill_(True)
+        masks = _some_key(masks.flatten(0, 1)).unflatten(0, masks.shape[:2])  # (B, 11, S)
         query = content + seen
-        content = torch.stack(
-            [self.query_encoder(query[:, i], memory, _some_key(masks[:, i])) for i in range(AGENTS)], 1
-        )
+        modes = query.shape[2]
+        content = self.query_encoder(query.flatten(1, 2), memory, masks.repeat_interleave(modes, 1)).view_as(query)
         return content, *self.decoder(content, place[:, :, None])
 
 

@@ -12,6 +12,7 @@ from radp.planners.zoo.batch import Sample
 from radp.planners.zoo.places import (
     backfilled,
     by_index,
+    drawn_once,
     meets,
     route_in_square,
     route_lanes,
@@ -23,6 +24,7 @@ from radp.planners.zoo.places import (
     yaw_rates,
 )
 from radp.planners.zoo.view import WorldView
+from radp.road.map_memory import remember
 from radp.road.road_map import RoadMap
 from radp.scenario import Box, Ego, LightState, ObjectType
 
@@ -33,8 +35,9 @@ ROUTE_LANES = 10
 REACH = 60.0  # m, half the side of a square
 BEHIND = -6.0  # m: who is further behind is left out in closed loop
 KINDS = (ObjectType.VEHICLE, ObjectType.PEDESTRIAN, ObjectType.BICYCLE)
-LIGHTS = {LightState.GREEN: 0, LightState.RED: 2}  # of green, yellow, red, unknown
 NO_LIGHT = 3
+LIGHTS = np.full(len(LightState), NO_LIGHT)  # by LightState: of green, yellow, red, unknown
+LIGHTS[[LightState.GREEN, LightState.RED]] = 0, 2
 
 
 def gameformer_sample(view: WorldView) -> Sample:
@@ -102,28 +105,33 @@ def _map(view: WorldView) -> Sample:
     road, shapes, here = view.road, shapes_of(view.road), view.pose[:2]
     area = square(here, REACH)
     lights = np.full(len(road), NO_LIGHT)
-    for lane, state in zip(view.light_lanes, view.light_states):
-        lights[lane] = LIGHTS.get(state, NO_LIGHT)
+    lights[view.light_lanes] = LIGHTS[view.light_states]
     hit = np.zeros(len(road), dtype=bool)
     hit[meets(np.where(road.is_connector, shapes.lines, shapes.lanes), area)] = True
-    lanes = _nearest(np.flatnonzero(hit), shapes.lanes, list(road.centerlines), here, LANES)
-    route = _nearest(
-        route_lanes(road, connected_route(road, view.route, area)), shapes.lanes, list(road.centerlines), here,
-        ROUTE_LANES,
-    )  # fmt: skip
-    rings = [shapely.get_coordinates(shapely.get_exterior_ring(polygon)) for polygon in shapes.crosswalks]
+    lines, rings = _rounded_lines(road)
+    lanes = _nearest(np.flatnonzero(hit), shapes.lanes, lines, here, LANES)
+    route = route_lanes(road, connected_route(road, view.route, area))
+    route = _nearest(route, shapes.lanes, lines, here, ROUTE_LANES)
     crosswalks = _nearest(meets(shapes.crosswalks, area), shapes.crosswalks, rings, here, CROSSWALKS)
-    drawn = _drawn([road.centerlines[i] for i in lanes], LANE_POINTS, view.pose)
+    points = drawn_once(road, "rounded lanes", lines, by_index, LANE_POINTS)
+    outlines = drawn_once(road, "rounded crosswalks", rings, by_index, CROSSWALK_POINTS)
+    drawn = _drawn(points[lanes], view.pose)
     light = np.broadcast_to(np.eye(4)[lights[lanes]][:, None], (len(lanes), LANE_POINTS, 4))
     return {
         "map_lanes": _rows(np.concatenate((drawn, light), -1), (LANES, LANE_POINTS, 7)),
-        "map_crosswalks": _rows(
-            _drawn([rings[i] for i in crosswalks], CROSSWALK_POINTS, view.pose), (CROSSWALKS, CROSSWALK_POINTS, 3)
-        ),
-        "route_lanes": _rows(
-            _drawn([road.centerlines[i] for i in route], LANE_POINTS, view.pose), (ROUTE_LANES, LANE_POINTS, 3)
-        ),
+        "map_crosswalks": _rows(_drawn(outlines[crosswalks], view.pose), (CROSSWALKS, CROSSWALK_POINTS, 3)),
+        "route_lanes": _rows(_drawn(points[route], view.pose), (ROUTE_LANES, LANE_POINTS, 3)),
     }
+
+
+def _rounded_lines(road: RoadMap) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Centre lines and outlines of crosswalks as float32 has them, made once for each map."""
+
+    def make() -> tuple[list[np.ndarray], list[np.ndarray]]:
+        rings = [shapely.get_coordinates(shapely.get_exterior_ring(area)) for area in shapes_of(road).crosswalks]
+        return [_rounded(line) for line in road.centerlines], [_rounded(ring) for ring in rings]
+
+    return remember(road, "rounded lines", make)
 
 
 def connected_route(road: RoadMap, route: tuple[str, ...], area: shapely.Geometry) -> np.ndarray:
@@ -136,16 +144,16 @@ def _nearest(rows: np.ndarray, shapes: np.ndarray, lines: list[np.ndarray], here
     if not len(rows):
         return rows
     rows = rows[np.argsort(shapely.distance(shapes[rows], shapely.Point(here)), kind="stable")]
-    vertex = [np.hypot(*(_rounded(lines[i]) - _rounded(here)).T).min() for i in rows]
+    here = _rounded(here)
+    vertex = [np.hypot(*(lines[i] - here).T).min() for i in rows]
     return rows[np.argsort(vertex, kind="stable")][:most]
 
 
-def _drawn(lines: list[np.ndarray], points: int, pose: np.ndarray) -> np.ndarray:
-    """n lines -> (n, points, 3) x, y and the direction to the next point."""
-    out = np.zeros((len(lines), points, 3))
-    for i, line in enumerate(lines):
-        out[i, :, :2] = to_frame(by_index(_rounded(line), points), _rounded(pose))
-        step = np.diff(out[i, :, :2], axis=0)
-        heading = np.arctan2(step[:, 1], step[:, 0])
-        out[i, :, 2] = np.append(heading, heading[-1])
+def _drawn(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """(n, P, 2) of the world -> (n, P, 3) x, y in the frame of a pose, and the direction to the next point."""
+    out = np.zeros((*points.shape[:2], 3))
+    out[..., :2] = to_frame(points, _rounded(pose))
+    step = np.diff(out[..., :2], axis=1)
+    out[:, :-1, 2] = np.arctan2(step[..., 1], step[..., 0])
+    out[:, -1, 2] = out[:, -2, 2]
     return out

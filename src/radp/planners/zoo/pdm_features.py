@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from functools import cache
 
 import numpy as np
 import shapely
@@ -54,7 +55,7 @@ def ego_history(view: WorldView) -> Sample:
     step, heading = float(np.mean(np.diff(time))), np.unwrap(ego[:, Ego.HEADING])
     velocity = np.stack((ego[:, Ego.VX], ego[:, Ego.VY] + ahead * rate, _derivative(heading, 2, 1, step)), 1)
     centre = np.stack((ego[:, Ego.AX] + ahead * (rate**2 + accel), ego[:, Ego.AY]), 1)
-    smooth = np.round(savgol_filter(centre, 8, 2, axis=0), DECIMALS)
+    smooth = np.round(_smoother(8, 2, 0) @ centre, DECIMALS)
     return {
         "ego_position": relative(ego[:, :3], view.pose).astype(np.float32),
         "ego_velocity": velocity,
@@ -63,7 +64,13 @@ def ego_history(view: WorldView) -> Sample:
 
 
 def _derivative(values: np.ndarray, order: int, times: int, step: float) -> np.ndarray:
-    return np.round(savgol_filter(values, 5, order, deriv=times, delta=step), DECIMALS)
+    return np.round(_smoother(5, order, times) @ values / step**times, DECIMALS)
+
+
+@cache
+def _smoother(window: int, order: int, times: int) -> np.ndarray:
+    """(11, 11): the Savitzky-Golay filter over the past, which is linear, as a matrix; for steps of 1."""
+    return np.asarray(savgol_filter(np.eye(PAST), window, order, deriv=times, axis=0))
 
 
 def centre_line(view: WorldView) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -83,6 +84,15 @@ def by_length(line: np.ndarray, count: int) -> np.ndarray:
     s = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))))
     at = np.linspace(0, s[-1], count)
     return np.stack((np.interp(at, s, line[:, 0]), np.interp(at, s, line[:, 1])), 1)
+
+
+def drawn_once(
+    road: RoadMap, key: str, lines: Iterable[np.ndarray], draw: Callable[[np.ndarray, int], np.ndarray], count: int
+) -> np.ndarray:
+    """(n, count, 2): lines of a map as `count` points each, made once for each map and key."""
+    return remember(
+        road, (key, draw.__name__, count), lambda: np.array([draw(x, count) for x in lines]).reshape(-1, count, 2)
+    )
 
 
 def vertex_headings(line: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from radp.planners.zoo.batch import Sample, collate
 from radp.planners.zoo.kinds import KINDS, ZooKind, times_of
 from radp.planners.zoo.pdm_features import pdm_sample
 from radp.planners.zoo.pdm_open import POSE_STEP, POSES
+from radp.planners.zoo.vector_features import PLANTF_REACH_KNOWING, vector_sample
 from radp.planners.zoo.view import views_of
 from radp.sim.observation import Observation
 from radp.sim.plan import STEP_SECONDS, Plan
@@ -27,10 +29,12 @@ class ZooPlanner:
 
     def __init__(self, kind: ZooKind, model: nn.Module, name: str | None = None) -> None:
         self.kind, self.model, self.name = kind, model.eval(), name or kind.name
+        knows = getattr(getattr(model, "config", None), "categories", False)
+        self.sample = partial(vector_sample, reach=PLANTF_REACH_KNOWING) if knows else kind.sample
 
     def plan(self, observation: Observation) -> Plan:
         """B worlds -> plans in the ego frames of now."""
-        poses = self.poses([self.kind.sample(view) for view in views_of(observation)])
+        poses = self.poses([self.sample(view) for view in views_of(observation)])
         return plan_of(poses, times_of(self.kind, poses.shape[1]))
 
     @torch.no_grad()

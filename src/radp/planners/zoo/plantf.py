@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from radp.planners.zoo.batch import Batch
 from radp.planners.zoo.tokens import (
+    CHANNELS,
     FUTURE,
     PAST,
     PointNet,
@@ -34,6 +35,8 @@ class PlanTFConfig:
     modes: int = 6
     drop_path: float = 0.2
     state_dropout: float = 0.75
+    history: int = CHANNELS  # of the first level of the history encoder
+    categories: bool = False  # whether the closed loop says who is a car: training does, the published planner does not
 
 
 class PolygonEncoder(PolygonTables):
@@ -86,7 +89,7 @@ class PlanTF(nn.Module):
         self.config = config = config or PlanTFConfig()
         dim = config.dim
         self.pos_emb = nn.Sequential(nn.Linear(4, dim), nn.ReLU(), nn.Linear(dim, dim))
-        self.agent_encoder = RoadUserEncoder(dim, config.drop_path, config.state_dropout)
+        self.agent_encoder = RoadUserEncoder(dim, config.drop_path, config.state_dropout, config.history)
         self.map_encoder = PolygonEncoder(dim)
         self.encoder_blocks = encoder_blocks(dim, config.heads, config.depth, config.drop_path)
         self.norm = nn.LayerNorm(dim)

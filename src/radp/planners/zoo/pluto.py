@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from radp.planners.zoo.batch import Batch
 from radp.planners.zoo.tokens import (
+    CHANNELS,
     FUTURE,
     PAST,
     PointNet,
@@ -42,6 +43,7 @@ class PlutoConfig:
     drop_path: float = 0.2
     dropout: float = 0.1
     state_dropout: float = 0.75
+    history: int = CHANNELS  # of the first level of the history encoder
     published_batch_mask: bool = False
 
 
@@ -200,7 +202,7 @@ class Pluto(nn.Module):
         self.config = config = config or PlutoConfig()
         dim = config.dim
         self.pos_emb = FourierEmbedding(3, dim)
-        self.agent_encoder = RoadUserEncoder(dim, config.drop_path, config.state_dropout)
+        self.agent_encoder = RoadUserEncoder(dim, config.drop_path, config.state_dropout, config.history)
         self.map_encoder, self.static_objects_encoder = BorderedPolygonEncoder(dim), ObstacleEncoder(dim)
         self.encoder_blocks = encoder_blocks(dim, config.heads, config.depth, config.drop_path)
         self.norm = nn.LayerNorm(dim)

@@ -43,10 +43,12 @@ def static_objects(view: WorldView, road_reach: float) -> Sample:
     states = view.agents[-1, there]
     near = np.hypot(*(states[:, :2] - view.centre).T) <= PLUTO_REACH.radius
     there, states = there[near], states[near]
-    shapes = shapes_of(view.road)
-    lanes = shapely.union_all(shapes.lanes[meets(shapes.lanes, square(view.centre, road_reach))])
-    boxes = np.array([_box(state, size) for state, size in zip(states, view.sizes[there])], dtype=object)
-    on_road = shapely.intersects(boxes, lanes) if len(boxes) else np.zeros(0, dtype=bool)
+    on_road = np.zeros(len(there), dtype=bool)
+    if len(there):
+        lanes = shapes_of(view.road).lanes
+        lanes = lanes[meets(lanes, square(view.centre, road_reach))]
+        boxes = np.array([_box(state, size) for state, size in zip(states, view.sizes[there])], dtype=object)
+        on_road = shapely.intersects(boxes[:, None], lanes).any(1)
     there, states = there[on_road], states[on_road]
     return {
         "static_objects/position": states[:, :2],

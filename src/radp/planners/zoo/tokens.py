@@ -17,7 +17,8 @@ from radp.planners.zoo.batch import Batch
 PAST, FUTURE = 21, 80  # samples of 0.1 s; index 20 is now
 STATE_TOKENS = 6  # x, y, yaw, vx, ax, steering
 DROPPED_TOKENS = 3  # the last ones of a state may be hidden in training
-LEVELS = ((32, 2, 3), (64, 4, 3), (128, 8, 5))  # channels, heads, window of each level of the history encoder
+LEVELS = ((1, 2, 3), (2, 4, 3), (4, 8, 5))  # multiple of the channels, heads, window of each level of the histories
+CHANNELS = 32  # of the first level
 BLOCKS = 2  # of each level
 
 
@@ -109,17 +110,18 @@ class HistoryLevel(nn.Module):
 class HistoryEncoder(nn.Module):
     """(N, 9, 20) changes from step to step -> (N, d): a pyramid of three lengths, read at the last step."""
 
-    def __init__(self, dim: int, drop_path: float) -> None:
+    def __init__(self, dim: int, drop_path: float, channels: int = CHANNELS) -> None:
         super().__init__()
-        self.embed = nn.ModuleDict({"proj": nn.Conv1d(9, LEVELS[0][0], 3, padding=1)})
-        drops = np.linspace(0, drop_path, BLOCKS * len(LEVELS)).tolist()
+        sizes = [(times * channels, heads, window) for times, heads, window in LEVELS]
+        self.embed = nn.ModuleDict({"proj": nn.Conv1d(9, channels, 3, padding=1)})
+        drops = np.linspace(0, drop_path, BLOCKS * len(sizes)).tolist()
         self.levels = nn.ModuleList(
-            HistoryLevel(*size, drops[BLOCKS * i : BLOCKS * i + BLOCKS], last=i == len(LEVELS) - 1)
-            for i, size in enumerate(LEVELS)
+            HistoryLevel(*size, drops[BLOCKS * i : BLOCKS * i + BLOCKS], last=i == len(sizes) - 1)
+            for i, size in enumerate(sizes)
         )
-        for i, (channels, _, _) in enumerate(LEVELS):
-            self.add_module(f"norm{i}", nn.LayerNorm(channels))
-        self.lateral_convs = nn.ModuleList(nn.Conv1d(channels, dim, 3, padding=1) for channels, _, _ in LEVELS)
+        for i, (width, _, _) in enumerate(sizes):
+            self.add_module(f"norm{i}", nn.LayerNorm(width))
+        self.lateral_convs = nn.ModuleList(nn.Conv1d(width, dim, 3, padding=1) for width, _, _ in sizes)
         self.fpn_conv = nn.Conv1d(dim, dim, 3, padding=1)
 
     def forward(self, changes: Tensor) -> Tensor:
@@ -161,9 +163,9 @@ class StateAttention(nn.Module):
 class RoadUserEncoder(nn.Module):
     """Histories and the ego's state -> (B, A, d), the ego first; its past is not read, only its state."""
 
-    def __init__(self, dim: int, drop_path: float, state_drop: float) -> None:
+    def __init__(self, dim: int, drop_path: float, state_drop: float, channels: int = CHANNELS) -> None:
         super().__init__()
-        self.history_encoder = HistoryEncoder(dim, drop_path)
+        self.history_encoder = HistoryEncoder(dim, drop_path, channels)
         self.ego_state_emb = StateAttention(dim, state_drop)
         self.type_emb = nn.Embedding(4, dim)
 
@@ -204,10 +206,21 @@ class PointNet(nn.Module):
         )
 
     def forward(self, points: Tensor, valid: Tensor) -> Tensor:
-        first = _scatter(self.first_mlp(points[valid]), valid)
-        most = first.max(1, keepdim=True).values.expand_as(first)
-        both = torch.cat((first, most), -1)[valid]
-        return _scatter(self.second_mlp(both), valid).max(1).values
+        first = self.first_mlp(points[valid])
+        most = _scatter(first, valid).max(1).values
+        linear, *rest = self.second_mlp
+        assert isinstance(linear, nn.Linear)
+        both = with_rows(linear, first, most, valid.nonzero()[:, 0])
+        for layer in rest:
+            both = layer(both)
+        return _scatter(both, valid).max(1).values
+
+
+def with_rows(linear: nn.Linear, values: Tensor, rows: Tensor, row: Tensor) -> Tensor:
+    """linear([values, rows[row]]) for values (n, a), rows (m, b), row (n,); the part of the rows is computed once each,
+    not once a value."""
+    own, shared = linear.weight.split((values.shape[-1], rows.shape[-1]), 1)
+    return F.linear(values, own, linear.bias) + F.linear(rows, shared).index_select(0, row)
 
 
 def _scatter(values: Tensor, valid: Tensor) -> Tensor:

@@ -62,8 +62,8 @@ class SubgraphLayer(nn.Module):
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
         own = F.relu(self.mlp["norm"](self.mlp["linear"](x)))
-        most = max_over(own, valid)[:, None].expand_as(own)
-        return self.linear_remap(torch.cat((own, most), -1))
+        first, second = self.linear_remap.weight.chunk(2, 1)  # of the point's own half and of the maximum's
+        return F.linear(own, first, self.linear_remap.bias) + F.linear(max_over(own, valid), second)[:, None]
 
 
 def max_over(x: Tensor, valid: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import shapely
 import torch
@@ -10,6 +12,7 @@ from radp.planners.zoo.batch import Sample
 from radp.planners.zoo.places import (
     backfilled,
     by_index,
+    drawn_once,
     meets,
     route_in_square,
     route_lanes,
@@ -83,13 +86,14 @@ def _map(view: WorldView) -> Sample:
     lanes = _nearest(np.flatnonzero(hit), shapes.lanes, point, COUNTS["LANE"])
     route = route_lanes(road, route_in_square(road, view.route, area))
     route = _nearest(route, shapes.lanes, point, COUNTS["ROUTE_LANES"])
-    lines = {
-        "LANE": [road.centerlines[i] for i in lanes],
-        "LEFT_BOUNDARY": [road.left[i] for i in lanes],
-        "RIGHT_BOUNDARY": [road.right[i] for i in lanes],
-        "ROUTE_LANES": [road.centerlines[i] for i in route],
-    }
-    drawn = {name: [by_index(line, POINTS) for line in members] for name, members in lines.items()}
+    centre, left, right = (
+        drawn_once(road, name, lines, by_index, POINTS)
+        for name, lines in (("centerlines", road.centerlines), ("left", road.left), ("right", road.right))
+    )
+    drawn: dict[str, Sequence[np.ndarray]] = {
+        "LANE": centre[lanes], "LEFT_BOUNDARY": left[lanes], "RIGHT_BOUNDARY": right[lanes],
+        "ROUTE_LANES": centre[route],
+    }  # fmt: skip
     for name, polygons in (("STOP_LINE", shapes.stop_lines), ("CROSSWALK", shapes.crosswalks)):
         near = _nearest(meets(polygons, area), polygons, point, COUNTS[name])
         drawn[name] = [shapely.get_coordinates(shapely.get_exterior_ring(polygons[i]))[:POINTS] for i in near]
@@ -108,7 +112,7 @@ def _nearest(rows: np.ndarray, shapes: np.ndarray, point: shapely.Geometry, most
     return rows[np.argsort(shapely.distance(shapes[rows], point), kind="stable")][:most]
 
 
-def _layer(members: list[np.ndarray], count: int, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _layer(members: Sequence[np.ndarray], count: int, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     coords, avails = np.zeros((count, POINTS, 2), dtype=np.float32), np.zeros((count, POINTS), dtype=bool)
     for i, points in enumerate(members):
         coords[i, : len(points)], avails[i, : len(points)] = to_frame(points, pose), True

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import shapely
 
 from radp.planners.zoo.batch import Sample
-from radp.planners.zoo.places import by_length, meets, shapes_of, square, turn_back, wrap
+from radp.planners.zoo.places import by_length, drawn_once, meets, shapes_of, square, turn_back, wrap
 from radp.planners.zoo.tokens import PAST
 from radp.planners.zoo.view import WorldView
+from radp.road.map_memory import remember
+from radp.road.road_map import RoadMap
 from radp.road.route import correct_route
 from radp.scenario import PACIFICA, Box, Ego, LightState, ObjectType
 
@@ -22,8 +24,9 @@ STEP = 0.1  # s
 SLOW = 0.2  # m/s below which steering and yaw rate count as 0
 MAX_YAW_RATE, MAX_STEERING = 0.95, 2 * np.pi / 3
 LANE, CONNECTOR, CROSSWALK = 0, 1, 2
-LIGHTS = {LightState.GREEN: 0, LightState.YELLOW: 1, LightState.RED: 2}
 NO_LIGHT = 3
+LIGHTS = np.full(len(LightState), NO_LIGHT, dtype=np.int8)  # by LightState
+LIGHTS[[LightState.GREEN, LightState.YELLOW, LightState.RED]] = 0, 1, 2
 CATEGORIES = {ObjectType.VEHICLE: 1, ObjectType.PEDESTRIAN: 2, ObjectType.BICYCLE: 3}
 
 
@@ -37,6 +40,7 @@ class Reach:
 
 
 PLANTF_REACH = Reach(100.0, 32, plain_category=True)
+PLANTF_REACH_KNOWING = replace(PLANTF_REACH, plain_category=False)
 PLUTO_REACH = Reach(120.0, 48, plain_category=False)
 
 
@@ -91,17 +95,13 @@ def _map(view: WorldView, radius: float) -> Sample:
     lanes = meets(shapes.lanes, area)
     lanes = np.concatenate((lanes[~road.is_connector[lanes]], lanes[road.is_connector[lanes]]))
     crosswalks = meets(shapes.crosswalks, area)
-    lines = [[road.centerlines[i], road.left[i], road.right[i]] for i in lanes]
-    points = [[by_length(line, POINTS + 1) for line in sides] for sides in lines]
-    points += [_crosswalk(shapes.crosswalks[i]) for i in crosswalks]
-    edges = np.array(points).reshape(-1, 3, POINTS + 1, 2)
+    edges = np.concatenate((_lane_edges(road)[lanes], _crosswalk_edges(road)[crosswalks]))
     vector = np.diff(edges, axis=2)
     orientation = np.arctan2(vector[..., 1], vector[..., 0])
     count, other = len(lanes), len(crosswalks)
     route = correct_route(road, view.route, view.pose)
     lights = np.full(len(road), NO_LIGHT, dtype=np.int8)
-    for lane, state in zip(view.light_lanes, view.light_states):
-        lights[lane] = LIGHTS.get(state, NO_LIGHT)
+    lights[view.light_lanes] = LIGHTS[view.light_states]
     kind = np.where(road.is_connector[lanes], CONNECTOR, LANE)
     middle = POINTS // 2
     return {
@@ -118,6 +118,26 @@ def _map(view: WorldView, radius: float) -> Sample:
         "map/polygon_has_speed_limit": np.append(road.has_speed_limit[lanes], np.zeros(other, dtype=bool)),
         "map/polygon_speed_limit": np.append(road.speed_limit[lanes], np.zeros(other)),
     }
+
+
+def _lane_edges(road: RoadMap) -> np.ndarray:
+    """(L, 3, 21, 2): centre, left and right line of every lane."""
+    sides = (("centerlines", road.centerlines), ("left", road.left), ("right", road.right))
+    return remember(
+        road,
+        "published lane edges",
+        lambda: np.stack([drawn_once(road, name, line, by_length, POINTS + 1) for name, line in sides], 1),
+    )
+
+
+def _crosswalk_edges(road: RoadMap) -> np.ndarray:
+    """(C, 3, 21, 2)."""
+    polygons = shapes_of(road).crosswalks
+    return remember(
+        road,
+        "published crosswalk edges",
+        lambda: np.array([_crosswalk(polygon) for polygon in polygons]).reshape(-1, 3, POINTS + 1, 2),
+    )
 
 
 def _crosswalk(polygon: shapely.Geometry) -> list[np.ndarray]:

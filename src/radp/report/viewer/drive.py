@@ -13,6 +13,7 @@ from radp.evaluation.endpoints import PAPER
 from radp.evaluation.risk import all_severities
 from radp.incidents.explain import incidents_of
 from radp.incidents.incident import Incident
+from radp.incidents.trades import trade_data, trades_at
 from radp.metrics.card import score_card
 from radp.metrics.drive import box_centers
 from radp.metrics.score import ScenarioScore, evaluate
@@ -25,6 +26,7 @@ from radp.scenario import Box, Ego
 from radp.sim.rollout import Rollout
 
 SPEED_STEP = 0.01  # m/s
+TRADE_EVERY = 10  # samples between plans that are asked what they trade
 PLAN_POINTS = 40  # of each plan, at most
 
 
@@ -62,8 +64,10 @@ def risk_events(rollout: Rollout, score: ScenarioScore) -> np.ndarray:
     return out
 
 
-def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[str]) -> dict[str, Any]:
-    """JSON-ready: what is drawn of a drive, what it is worth, and what went wrong."""
+def drive_data(
+    report: DriveReport, grid: Grid, reach: float, rules: Sequence[str], overlays: bool = True
+) -> dict[str, Any]:
+    """JSON-ready: what is drawn of a drive, what it is worth, what its plans trade, and what went wrong."""
     card, tracks = report.card, near_tracks(report.rollout, reach)
     data = drawn_data(report.rollout, report.explanation, report.events, grid, reach, rules)
     data |= {
@@ -74,8 +78,20 @@ def drive_data(report: DriveReport, grid: Grid, reach: float, rules: Sequence[st
         "incidents": [_incident(report, incident, tracks, grid) for incident in report.incidents],
     }
     if report.judged is not None:
+        data["trades"] = _trades(report.rollout, report.judged)
+    if report.judged is not None and overlays:
         data["overlay"] = overlay_data(report.rollout, report.judged, list(rules), grid)
     return data
+
+
+def _trades(rollout: Rollout, judged: Judged) -> list[dict[str, Any]]:
+    """What the plan of each second trades, where it trades anything: its sample, and the sentence."""
+    samples = range(0, len(judged.plans), TRADE_EVERY)
+    return [
+        {"frame": sample, "text": trade_data(trade, judged.rules, rollout.agents)["sentence"]}
+        for sample, trade in zip(samples, trades_at(judged, samples))
+        if trade is not None
+    ]
 
 
 def drawn_data(

@@ -46,17 +46,18 @@ def view(
     out: Path | str | None = None,
     calibration: Calibration | str | None = LEVELS_OF,
     verify: bool = False,
+    rules: str = "",
 ) -> Look:
     """Pages of drives; two drives of one scenario are shown side by side.
 
     `out`: the folder, a temporary one if not given. `verify` looks for what would have avoided each incident, as
-    `radp.explain` does.
+    `radp.explain` does. `rules`: the rule set that judges, such as road-v2; v2 if not given.
 
     >>> (rollout,) = radp.simulate(radp.load_planner("log_replay"), radp.open_split("sumo14-val")[:1], "nonreactive")
     >>> radp.view(rollout).pages[0].suffix
     '.html'
     """
-    levels = calibration_of(None, calibration, V2) if isinstance(calibration, str) else calibration
+    levels = calibration_of(None, calibration, rules or V2) if isinstance(calibration, str) else calibration
     folder = Path(tempfile.mkdtemp(prefix="radp-view-")) if out is None else Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     grouped: dict[str, list[Rollout]] = {}
@@ -66,14 +67,14 @@ def view(
     for token, drives in grouped.items():
         for first in range(0, len(drives), 2):
             pages.append(folder / f"{len(pages) + 1:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '-', token)[:60]}.html")
-            write_atomically(pages[-1], _page(drives[first : first + 2], levels, verify).encode())
+            write_atomically(pages[-1], _page(drives[first : first + 2], levels, verify, rules).encode())
     if not pages:
         raise ValueError("no drive to look at")
     return Look(tuple(pages))
 
 
-def _page(drives: Sequence[Rollout], levels: Calibration | None, verify: bool) -> str:
-    reports = [report_rollout(drive, levels, verify=0.0 if verify else None) for drive in drives]
+def _page(drives: Sequence[Rollout], levels: Calibration | None, verify: bool, rules: str = "") -> str:
+    reports = [report_rollout(drive, levels, rules, 0.0 if verify else None) for drive in drives]
     return scenario_page(reports, NO_LINKS, levels is not None)[0]
 
 

@@ -32,6 +32,7 @@ STYLES, SCRIPTS = (
         "curves.js",
         "card.js",
         "incidents.js",
+        "weights.js",
         "svg.js",
         "exports.js",
         "address.js",
@@ -41,22 +42,34 @@ STYLES, SCRIPTS = (
 
 
 def scenario_page(
-    drives: Sequence[DriveReport], links: dict[str, str | None], calibrated: bool
+    drives: Sequence[DriveReport],
+    links: dict[str, str | None],
+    calibrated: bool,
+    weights: Sequence[dict[str, float]] | None = None,
 ) -> tuple[str, RoadPicture]:
-    """HTML of at most 2 MB, and the road that it shows. `links`: names of the pages before and after, and the start."""
+    """HTML of at most 2 MB, and the road that it shows. `links`: names of the pages before and after, and the start.
+
+    `weights`: the drives are of one planner at these weights of rules, and sliders choose the one that is shown.
+    """
     scenario = drives[0].rollout.scenario
     paths = [drive.rollout.ego[:, :2] for drive in drives]
     title = f"{kind_words(scenario.kind)} · {scenario.token}"
     for reach in REACHES:
         road = crop_road(scenario, paths, reach)
-        data = page_data(drives, road, reach, calibrated)
+        data = page_data(drives, road, reach, calibrated, weights)
         page = render("scenario.html", title, {**data, "links": links}, STYLES, SCRIPTS)
         if len(page.encode()) <= MOST_BYTES:
             break
     return page, road
 
 
-def page_data(drives: Sequence[DriveReport], road: RoadPicture, reach: float, calibrated: bool) -> dict[str, Any]:
+def page_data(
+    drives: Sequence[DriveReport],
+    road: RoadPicture,
+    reach: float,
+    calibrated: bool,
+    weights: Sequence[dict[str, float]] | None = None,
+) -> dict[str, Any]:
     """Everything the scripts need, JSON-ready."""
     scenario = drives[0].rollout.scenario
     samples = max(len(drive.rollout.ego) for drive in drives)
@@ -81,7 +94,10 @@ def page_data(drives: Sequence[DriveReport], road: RoadPicture, reach: float, ca
         "road": _road(scenario, road, samples, grid),
         "expert": pack(grid.positions(box_centers(expert))),
         "goal": None if scenario.goal is None else grid.positions(scenario.goal[:2]).tolist(),
-        "drives": [drive_data(drive, grid, reach, rules) for drive in drives],
+        "drives": [
+            drive_data(drive, grid, reach, rules, overlays=weights is None or i == 0) for i, drive in enumerate(drives)
+        ],
+        "weights": None if weights is None else list(weights),
     }
 
 

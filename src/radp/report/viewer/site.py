@@ -14,6 +14,7 @@ import numpy as np
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import levels_of
 from radp.evaluation.closed_loop import Run
+from radp.model.rule_weights import parse_weights
 from radp.report.viewer.drive import DriveReport
 from radp.report.viewer.explain import rule_words, rules_reported
 from radp.report.viewer.look import report_rollout
@@ -51,17 +52,23 @@ def write_site(
     tokens: Sequence[str] = (),
     verify: float | None = None,
     at_incident: bool = False,
+    rules: str = "",
+    weighted: bool = False,
 ) -> Site:
     """Pages of one run, or of two in lock step, into `out`; pages that an earlier call wrote there are replaced.
 
     Scenarios are those of the first run, at most `limit`, and only `tokens` where some are given. What would have
     avoided an incident is looked for where it cost at least `verify` (None: nowhere). `at_incident`: the start page
-    leads to the first moment of a page that cost points.
+    leads to the first moment of a page that cost points. `rules`: the rule set that judges, that of the run or v2 if
+    not given. `weighted`: the runs are one planner at several weights of rules; a page then shows one drive at a time
+    and a slider for each weight that varies, the start page the first run.
     """
     out = Path(out)
+    weights = varied_weights(runs) if weighted else None
     chosen = choose(runs, limit, tokens)
     _clear(out)
-    calibrations = [_calibration(run) for run in runs]
+    calibrations = [_calibration(run, rules) for run in runs]
+    listed = runs[:1] if weighted else runs
     names = [page_name(i, one.token) for i, one in enumerate(chosen)]
     write_json_atomically(out / LIST, {"format": FORMAT, "files": [*names, INDEX]})
     rows: list[dict[str, Any]] = []
@@ -74,19 +81,19 @@ def write_site(
                 "after": names[i + 1] if i + 1 < len(names) else None,
             }
             scenario = runs[0].split[one.position]
-            reports = [report_drive(runs[k], scenario, calibrations[k], verify) for k in one.driven]
+            reports = [report_drive(runs[k], scenario, calibrations[k], verify, rules) for k in one.driven]
             calibrated = all(calibrations[k] is not None for k in one.driven)
-            page, road = scenario_page(reports, links, calibrated)
+            page, road = scenario_page(reports, links, calibrated, weights and [weights[k] for k in one.driven])
             write_atomically(out / names[i], page.encode())
             shown.append(rules_reported(drive.explanation for drive in reports))
             moment = _first_incident(reports) if at_incident else ""
-            rows.append(
-                {"page": names[i] + moment, **_row(reports, one.driven, len(runs)), "thumb": _thumb(reports, road.road)}
-            )
+            shown_here = reports[: len(listed)]
+            row = _row(shown_here, one.driven[: len(listed)], len(listed))
+            rows.append({"page": names[i] + moment, **row, "thumb": _thumb(shown_here, road.road)})
             progress.advance()
-    rules = list(dict.fromkeys(rule for one in shown for rule in one))
-    _align_pressures(rows, rules)
-    write_atomically(out / INDEX, index_page(runs, rows, rules).encode())
+    names_shown = list(dict.fromkeys(rule for one in shown for rule in one))
+    _align_pressures(rows, names_shown)
+    write_atomically(out / INDEX, index_page(listed, rows, names_shown).encode())
     return Site(out / INDEX, {one.token: out / name for one, name in zip(chosen, names)}, rows)
 
 
@@ -94,6 +101,22 @@ def _first_incident(reports: Sequence[DriveReport]) -> str:
     """#t=SECONDS a second before the first moment of any drive that cost points; empty where none did."""
     moments = [one.time for report in reports for one in report.incidents if one.cost > LEAST_COST]
     return f"#t={max(0.0, min(moments) - 1.0):.1f}" if moments else ""
+
+
+def varied_weights(runs: Sequence[Run]) -> list[dict[str, float]]:
+    """Of runs of one planner: the weights of each that are not the same in all; BadInput if two have the same."""
+    planners = list(dict.fromkeys(run.job.planner for run in runs))
+    if len(planners) > 1:
+        raise BadInput(f"{planners[0]!r} and {planners[1]!r} are two planners; sliders are for weights of one")
+    given = [parse_weights(run.job.weights) for run in runs]
+    names = list(dict.fromkeys(name for one in given for name in one))
+    every = [{name: one.get(name, 1.0) for name in names} for one in given]
+    for i, one in enumerate(every):
+        if one in every[:i]:
+            same = [str(runs[k].folder.path) for k in (every.index(one), i)]
+            raise BadInput(f"{same[0]} and {same[1]} were driven with the same weights")
+    varied = [name for name in names if len({one[name] for one in every}) > 1]
+    return [{name: one[name] for name in varied} for one in every]
 
 
 @dataclass(frozen=True)
@@ -105,14 +128,14 @@ class Chosen:
     driven: list[int]
 
 
-def write_films(runs: Sequence[Run], site: Site, suffixes: Sequence[str]) -> list[Path]:
+def write_films(runs: Sequence[Run], site: Site, suffixes: Sequence[str], rules: str = "") -> list[Path]:
     """A film (.gif or .mp4) of each scenario of the site, beside its page."""
     from radp.report.viewer.film import write_film  # matplotlib is slow to import
 
     films = []
     for one in choose(runs, None, tuple(site.pages)) if suffixes else ():
         scenario = runs[0].split[one.position]
-        reports = [report_drive(runs[k], scenario, _calibration(runs[k])) for k in one.driven]
+        reports = [report_drive(runs[k], scenario, _calibration(runs[k], rules), rules=rules) for k in one.driven]
         for suffix in suffixes:
             films.append(site.pages[one.token].with_suffix(suffix))
             write_film(reports, films[-1])
@@ -127,8 +150,9 @@ def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> lis
     if unknown:
         raise BadInput(f"{runs[0].folder.path} holds no drive of scenario {unknown[0]!r}")
     wanted = set(tokens) or driven[0]
-    if len(runs) > 1 and not wanted & driven[1]:
-        raise BadInput(f"{runs[0].folder.path} and {runs[1].folder.path} have no scenario in common")
+    for run, known in zip(runs[1:], driven[1:]):
+        if not wanted & known:
+            raise BadInput(f"{runs[0].folder.path} and {run.folder.path} have no scenario in common")
     found = [
         Chosen(position, token, [k for k, known in enumerate(driven) if token in known])
         for position, token in enumerate(every)
@@ -140,10 +164,10 @@ def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> lis
 
 
 def report_drive(
-    run: Run, scenario: Scenario, calibration: Calibration | None, verify: float | None = None
+    run: Run, scenario: Scenario, calibration: Calibration | None, verify: float | None = None, rules: str = ""
 ) -> DriveReport:
     """The drive of a scenario with its score, its risks, its incidents and, where plans were kept, its pressures."""
-    return report_rollout(run.store.read(scenario), calibration, run.job.rule_set, verify)
+    return report_rollout(run.store.read(scenario), calibration, rules or run.job.rule_set, verify)
 
 
 def page_name(position: int, token: str) -> str:
@@ -165,8 +189,8 @@ def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Seque
     return render("index.html", f"radp · {title}", data, STYLES, SCRIPTS)
 
 
-def _calibration(run: Run) -> Calibration | None:
-    return levels_of(run.job.calibration or run.job.planner, run.job.rule_set or V2)
+def _calibration(run: Run, rules: str = "") -> Calibration | None:
+    return levels_of(run.job.calibration or run.job.planner, rules or run.job.rule_set or V2)
 
 
 def _run_words(run: Run) -> dict[str, Any]:

@@ -2,16 +2,17 @@
 // Pressures over time, one row a rule, with what really happened marked under each row and one cursor through all.
 // Heights are log(1 + level); the level, times the usual one, is what is written. A row shows at least 1.5 times the
 // usual level, so that its line is always there and calm rows look calm; without levels at least a pressure of 0.05.
-const VALUE_WIDTH = 62, AXIS_HEIGHT = 18, STRIP = 5, USUAL = Math.log(2), LEAST_TOP = 0.05;
+const VALUE_WIDTH = 62, AXIS_HEIGHT = 18, STRIP = 5, USUAL = Math.log(2), LEAST_TOP = 0.05, MANY = 8, ROW = 20;
 
 class Curves {
-  constructor(canvas, drives, page, player) {
+  constructor(canvas, drives, page, player, stored = drives) {
     Object.assign(this, { canvas, drives, page, player, rules: page.rules, context: canvas.getContext("2d") });
     this.common = false;
     this.least = page.calibrated ? Math.log1p(1.5) : LEAST_TOP;
     this.shown = drives.map(() => true);
     this.hover = null;
-    this.peaks = this.rules.map((_, rule) => Math.max(this.least, ...drives.map((drive) => this.#peak(drive, rule))));
+    this.peaks = this.rules.map((_, rule) => Math.max(this.least, ...stored.map((drive) => this.#peak(drive, rule))));
+    if (this.rules.length > MANY) canvas.style.height = `${ROW * this.rules.length + AXIS_HEIGHT}px`;
     this.readColors();
     this.#listen();
   }

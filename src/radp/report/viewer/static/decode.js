@@ -51,7 +51,7 @@ class Drive {
     const { step, angle } = page;
     Object.assign(this, {
       planner: data.planner, agents: data.agents, failure: data.failure, score: data.score, card: data.card,
-      harmless: data.harmless, over: unpack(data.over), rate: page.rate,
+      harmless: data.harmless, trades: data.trades ?? [], over: unpack(data.over), rate: page.rate,
       collision: page.rules.findIndex((rule) => rule.name === "collision"), rules: page.rules.length, full: Math.log1p(page.most),
       incidents: data.incidents.map((one) => ({ ...one, impact: one.impact && one.impact.map((value) => value * step) })), samples: data.samples, types: page.types, car: page.car,
       time: unpack(data.time), events: unpack(data.events),

@@ -13,9 +13,11 @@ const LONGEST_ARROW = 44;  // px
 
 class Overlays {
   constructor(view, page) {
-    Object.assign(this, { view, drive: view.drive, rules: page.rules });
+    Object.assign(this, { view, rules: page.rules });
     this.on = { labels: true, envelope: false, corridor: false, arrows: false, speed: false };
   }
+
+  get drive() { return this.view.drive; }
 
   // The rule that presses most on the plan of a frame, or -1. Jumps at the plan's beginning count only if all are.
   strongest(frame) {

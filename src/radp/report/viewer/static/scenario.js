@@ -2,30 +2,49 @@
 // The page of a scenario: joins clock, top views, curves and card. `viewer` is there for tests and the curious.
 const viewer = (() => {
   const page = readData(), find = (id) => document.getElementById(id);
-  const drives = page.drives.map((drive) => new Drive(drive, page));
-  const longest = drives.reduce((a, b) => (b.samples > a.samples ? b : a));
+  const stored = page.drives.map((drive) => new Drive(drive, page)), weighted = Boolean(page.weights);
+  const drives = weighted ? stored.slice(0, 1) : stored;  // what is shown; of a planner at several weights one at a time
+  const longest = stored.reduce((a, b) => (b.samples > a.samples ? b : a));
   const player = new Player(page.samples, longest.time[longest.samples - 1]);
   const camera = new Camera(), road = unpackRoad(page.road, page.step);
   const views = drives.map(makeView);
-  const curves = new Curves(find("curves"), drives, page, player);
+  const curves = new Curves(find("curves"), drives, page, player, stored);
   const jump = (frame) => { player.pause(); player.seek(frame); };
-  const list = new IncidentList(find("incidents"), drives, jump), card = new Card(find("card"), drives, jump);
+  let list = new IncidentList(find("incidents"), drives, jump), card = new Card(find("card"), drives, jump);
+  const sliders = weighted && Object.keys(page.weights[0]).length ? new WeightSliders(find("weights"), page.weights, showStored) : null;
   const layers = views[0].overlays.on;  // one set of switches for all views
   for (const view of views) view.overlays.on = layers;
   let showing = drives.length > 1 ? "both" : null;
+  const TRADE_SHOWN = 10;  // samples for which a trade is shown: until the next plan that was asked
   const SPEEDS = [0.25, 0.5, 1, 2, 4];
 
   function makeView(drive, i) {
     const canvas = element("canvas", { "aria-label": `Top view of ${drive.planner}` });
     const name = element("div", { className: "badge" }, ...(drives.length > 1 ? [element("span", { text: "AB"[i], className: `letter ${"ab"[i]}` })] : []),
-      element("b", { text: drive.planner }), element("span", { text: `score ${percent(drive.score)}` }));
+      element("b", { text: drive.planner }));
+    const score = element("span", { text: `score ${percent(drive.score)}` });
+    name.append(score);
     const speed = element("b"), note = element("small"), loud = element("div", { className: "loud", hidden: "" });
-    const box = element("div", { className: "view" }, canvas, name, element("div", { className: "dial" }, speed, note), loud);
+    const trade = element("div", { className: "trade", hidden: "" });
+    const box = element("div", { className: "view" }, canvas, name, element("div", { className: "dial" }, speed, note), loud, trade);
     find("views").append(box);
     const view = new SceneView(canvas, drive, page, camera, "ab"[i]);
-    Object.assign(view, { box, speed, note, loud });
+    Object.assign(view, { box, speed, note, loud, trade, score });
     listenToCanvas(view);
     return view;
+  }
+
+  // Another stored drive in place of the one that is shown: time, camera and layers stay.
+  function showStored(k) {
+    drives[0] = views[0].drive = stored[k];
+    views[0].hovered = null;
+    views[0].score.textContent = `score ${percent(stored[k].score)}`;
+    find("incidents").replaceChildren();
+    find("card").replaceChildren();
+    list = new IncidentList(find("incidents"), drives, jump);
+    card = new Card(find("card"), drives, jump);
+    sliders.set(k);
+    player.refresh();
   }
 
   // Pan, zoom, hover. Both views share the camera.
@@ -134,6 +153,9 @@ const viewer = (() => {
     view.loud.hidden = !active.length;
     view.loud.textContent = active[0] ?? "";
     const ego = drive.ego(player.time);
+    const traded = drive.trades.findLast((one) => one.frame <= frame && frame < one.frame + TRADE_SHOWN);
+    view.trade.hidden = !traded;
+    view.trade.textContent = traded?.text ?? "";
     view.speed.textContent = `${ego.speed.toFixed(1)} m/s`;
     const acceleration = `${ego.acceleration >= 0 ? "+" : "−"}${Math.abs(ego.acceleration).toFixed(1)} m/s²`;
     const most = page.calibrated ? view.overlays.strongest(frame) : -1;
@@ -217,7 +239,7 @@ const viewer = (() => {
 
   function keepAddress(seconds) {
     const { zoom, follow, x, y, headingUp } = camera, on = LAYERS.map(([name]) => name).filter((name) => layers[name]);
-    address.write(address.text({ time: seconds, zoom, follow, x, y, up: headingUp, show: drives.length > 1 ? showing : null, layers: on, common: curves.common }));
+    address.write(address.text({ time: seconds, zoom, follow, x, y, up: headingUp, show: drives.length > 1 ? showing : null, layers: on, common: curves.common, drive: sliders ? sliders.chosen : null }));
   }
 
   function goToAddress() {
@@ -231,6 +253,7 @@ const viewer = (() => {
     if (wanted.show !== null && drives.length > 1) show(["0", "1"].includes(wanted.show) ? Number(wanted.show) : "both");
     if (wanted.layers !== null) for (const [name] of LAYERS) layers[name] = wanted.layers.includes(name);
     fillLayers();
+    if (sliders && wanted.drive !== null && stored[wanted.drive]) showStored(wanted.drive);
     if (wanted.common !== null) setCommonScale(wanted.common);
     player.seek(wanted.time === null ? 0 : Math.round(wanted.time * player.rate));
   }
@@ -258,7 +281,7 @@ const viewer = (() => {
 
   function listenToKeys() {
     addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("#weights")) return;
       const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
       if (!act) return;
       event.preventDefault();
@@ -347,5 +370,5 @@ const viewer = (() => {
   new ResizeObserver(() => player.refresh()).observe(find("views"));
   player.onChange(draw);
   goToAddress();
-  return { page, drives, player, camera, views, curves, card, road, list, layers };
+  return { page, drives, player, camera, views, curves, road, layers, sliders, get card() { return card; }, get list() { return list; } };
 })();

@@ -1,0 +1,41 @@
+"""The examples on weights and on the rulebook run as they stand; `own_rule.py` has tests of its own."""
+
+from __future__ import annotations
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def example(name: str) -> ModuleType:
+    spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_weights_of_a_planner_that_does_not_listen_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    plans = example("weights").main()
+    said = capsys.readouterr().out.splitlines()
+    assert len(plans) == len(said) == 4 and said[0].startswith("default: collision ")
+    assert all(torch.equal(plan.trajectory, plans[0].trajectory) for plan in plans)
+    assert len({line.partition("collision ")[2] for line in said}) == 1
+
+
+@pytest.mark.slow
+def test_two_planners_by_the_rulebook(capsys: pytest.CaptureFixture[str]) -> None:
+    example("compare_by_rulebook").main(scenarios=1)
+    said = capsys.readouterr().out.splitlines()
+    assert ": idm is " in said[0] and said[0].split(" is ")[1].split()[0] in (
+        "better",
+        "worse",
+        "incomparable",
+        "equal",
+    )
+    assert all(line.startswith("    ") for line in said[1:])

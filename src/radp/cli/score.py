@@ -144,7 +144,7 @@ def _published(paths: tuple[Path, ...], errors: list[str]) -> tuple[list[dict[st
 
 def _mean_text(row: dict[str, Any]) -> str:
     words = [row["planner_name"], *(row.get(name) for name in ("model", "simulation", "validation", "scenario_type"))]
-    name = one_line("  ".join(str(word) for word in words if word))
+    name = "  ".join(one_line(str(word)) for word in words if word)
     return f"{name}  n {row['num_scenarios']:.0f}  score {row['score']:.4f}"
 
 

@@ -54,16 +54,16 @@ def _may_be_quick(linear: nn.Linear, x: Tensor) -> bool:
 
 
 def _packed_weight(linear: nn.Linear, rows: int) -> Tensor | None:
-    """The weight in the order in which the kernel reads it. None while the layer is trained, and the first time that
-    a weight is seen: packing pays only for one that stays."""
+    """The weight in the order in which the kernel reads it; None while the layer is trained.
+
+    Packed when it is first seen, although that pays only for one that stays: else the first plan of a planner would
+    differ from the same plan later, by rounding.
+    """
     if _pack is None or linear.training:
         return None
     seen = (linear.weight._version, linear.weight.data_ptr())
     before, packed = _packed.get(linear, (None, None))
-    if before != seen:
-        _packed[linear] = seen, None
-        return None
-    if packed is None:
+    if packed is None or before != seen:
         packed = _pack(linear.weight.detach(), rows)
         _packed[linear] = seen, packed
     return packed

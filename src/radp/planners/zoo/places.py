@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -87,7 +87,7 @@ def by_length(line: np.ndarray, count: int) -> np.ndarray:
 
 
 def drawn_once(
-    road: RoadMap, key: str, lines: Sequence[np.ndarray], draw: Callable[[np.ndarray, int], np.ndarray], count: int
+    road: RoadMap, key: str, lines: Iterable[np.ndarray], draw: Callable[[np.ndarray, int], np.ndarray], count: int
 ) -> np.ndarray:
     """(n, count, 2): lines of a map as `count` points each, made once for each map and key."""
     return remember(

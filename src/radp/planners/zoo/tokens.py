@@ -209,6 +209,7 @@ class PointNet(nn.Module):
         first = self.first_mlp(points[valid])
         most = _scatter(first, valid).max(1).values
         linear, *rest = self.second_mlp
+        assert isinstance(linear, nn.Linear)
         both = with_rows(linear, first, most, valid.nonzero()[:, 0])
         for layer in rest:
             both = layer(both)

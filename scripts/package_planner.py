@@ -15,7 +15,7 @@ from radp.planners.zoo.checkpoint import folder_kind, load_folder, save_folder
 from radp.runs.errors import BadInput
 from radp.zoo import MODELS
 
-KEPT = ("kind", "preset", "loop", "augment", "samples")
+KEPT = ("kind", "preset", "loop", "augment", "beside", "samples")
 
 
 def package(run: Path, name: str, half: bool = False) -> Path:

@@ -115,7 +115,7 @@ def test_means_without_scenarios_are_shown_and_are_json(tmp_path, capsys):
         "scenario,planner_name,score,num_scenarios,model\nfinal_score,p,0.5,261,m\nfinal_score,p,0.25,261,n\n"
     )
     assert main(["score", str(tmp_path / "t.csv"), "--quiet"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["p  m  n 261  score 0.5000", "p  n  n 261  score 0.2500"]
+    assert capsys.readouterr().out.splitlines() == ["p m  n 261  score 0.5000", "p n  n 261  score 0.2500"]
     assert main(["score", str(tmp_path / "t.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["score"] for row in found["means"]] == [0.5, 0.25] and not found["drives"]

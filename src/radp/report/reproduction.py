@@ -144,8 +144,9 @@ class Reproduction:
         name, taught = Path(split).name, options.get("taught", False)
         folder = self.folder.path / "runs" / f"{name}-{agents}-{Path(planner).name}{'-taught' if taught else ''}"
         levels = self.levels if taught and planner != self.setup.ours else ""
-        place = (planner, name, self.scenarios(split), str(folder), agents)
-        return SplitRun(*place, levels=levels, seed=self.setup.seed, **options)
+        return SplitRun(
+            planner, name, self.scenarios(split), str(folder), agents, levels=levels, seed=self.setup.seed, **options
+        )
 
     @property
     def levels(self) -> str:

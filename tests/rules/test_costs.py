@@ -77,6 +77,14 @@ def test_kinematics_by_hand():
     assert cost_of("kinematics", plan, at_speed) == pytest.approx(phi(1.5, 1.0), rel=1e-2)
 
 
+def test_kinematics_of_a_tight_circle_by_hand():
+    """2 m/s on a circle of 2.5 m: 1.6 m/s2 aside are few, the bend of 0.4 1/m is 0.05 1/m too much."""
+    way = 0.2
+    bend = 0.4 * way / (2 * math.sin(0.4 * way / 2) / 0.4)  # turn over chord
+    given = RuleContext.from_scene(scene(straight_route(), speed=2.0))
+    assert cost_of("kinematics", curved_plan(2.0, 0.4), given) == pytest.approx(phi(bend - 0.35, 0.05), rel=1e-6)
+
+
 def test_comfort_sees_a_step_in_acceleration():
     context = RuleContext.from_scene(scene(straight_route(), speed=10.0))
     plan = straight_plan(speed=10.0, accel=-1.0)  # the car did not brake before: jerk -10 m/s3 in the first step

@@ -138,7 +138,10 @@ def test_shares_are_exact(name):
     torch.testing.assert_close(why.step_share.sum(-1)[felt], torch.ones(int(felt.sum()), dtype=torch.float64))
     torch.testing.assert_close(why.per_step.square().mean(-1), why.gradient_norm.square())
     collision = rule_set(name)[0]
-    torch.testing.assert_close(collision.agent_terms(plan, context.bind(plan)).sum((1, 2)), why.cost[:, 0])
+    bound = context.bind(plan)
+    terms = collision.agent_terms(plan, bound)
+    torch.testing.assert_close(terms.sum((1, 2)), why.cost[:, 0])
+    torch.testing.assert_close(terms.sum(1), collision.agent_costs(plan, bound))
 
 
 def test_seam_and_plan_are_kept_apart():

@@ -41,3 +41,7 @@ def test_bad_files_say_what_is_wrong(tmp_path):
     (tmp_path / "index.json").write_text('{"a": 1}')
     with pytest.raises(ValueError, match="JSON list"):
         read_index(tmp_path / "index.json")
+    for outside in ("../secret.npz", "/etc/passwd", "a/b.npz", ".."):
+        (tmp_path / "index.json").write_text(json.dumps(["good.npz", outside]))
+        with pytest.raises(ValueError, match="no plain file name"):
+            read_index(tmp_path / "index.json")

@@ -60,6 +60,8 @@ def read_index(path: str | Path) -> list[str]:
         names = json.loads(Path(path).read_bytes())
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadInput(f"{path}: expected a JSON list of file names")
+    if outside := next((name for name in names if name in ("", ".", "..") or Path(name).name != name), None):
+        raise BadInput(f"{path}: {outside!a} is no plain file name")
     return names
 
 

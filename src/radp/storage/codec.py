@@ -223,11 +223,17 @@ def _planes(values: np.ndarray) -> tuple[bytes, int]:
 
 
 def _from_planes(planes: np.ndarray, count: int, width: int) -> np.ndarray:
-    """(width * count,) bytes -> (count,) int64, zigzag undone."""
-    spread = np.zeros(count, dtype=np.uint64)
-    for byte, plane in enumerate(planes.reshape(width, count)):
-        spread |= plane.astype(np.uint64) << np.uint64(8 * byte)
-    return (spread >> np.uint64(1)).view(np.int64) ^ -(spread & np.uint64(1)).view(np.int64)
+    """(width * count,) bytes -> (count,) int64, zigzag undone; in the smallest integers that hold `width` bytes."""
+    if not width:
+        return np.zeros(count, dtype=np.int64)
+    size = 1 << (width - 1).bit_length()
+    first, *others = planes.reshape(width, count)
+    spread = first.astype(f"<u{size}")
+    for byte, plane in enumerate(others, 1):
+        spread |= plane.astype(spread.dtype) << spread.dtype.type(8 * byte)
+    sign = (spread & spread.dtype.type(1)).view(f"<i{size}")
+    spread >>= spread.dtype.type(1)
+    return (spread.view(sign.dtype) ^ -sign).astype(np.int64, copy=False)
 
 
 def _decode_array(blob: memoryview) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Compressed files of others: how much may come out of one is bounded before it is allocated."""
+"""Files of others, compressed or plain: how much may come out of one is bounded before it is allocated."""
 
 from __future__ import annotations
 
+import csv
 import json
 import zipfile
 import zlib
@@ -18,6 +19,7 @@ MOST_STREAMS = 4096  # compressed streams in one file; one is usual, bgzip write
 MOST_JSON_BYTES = 128 * MIB  # values of Python take up to 20 times as much as their text; largest log: 2.7 MB
 MOST_JSON_CONTAINERS = 4_000_000  # lists and objects, 60 bytes and more each; largest log: 43,000
 MOST_JSON_VALUES = 20_000_000  # largest log: 142,000
+MOST_CSV_BYTES = 64 * MIB  # rows take ten times as much; nuPlan's largest table of results has 0.3 MB
 MOST_NPZ_BYTES = 256 * MIB  # of all arrays that are wanted of one .npz; a sample has 0.3 MB
 
 
@@ -55,6 +57,14 @@ def parse_json(raw: bytes, parse_constant: Callable[[str], Any] | None = None) -
         return json.loads(raw, parse_constant=parse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows of a table with a header; ValueError for one that would fill the memory."""
+    if path.stat().st_size > MOST_CSV_BYTES:
+        raise ValueError(f"it holds more than {MOST_CSV_BYTES // MIB} MB")
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, skipinitialspace=True))
 
 
 def read_npz_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:

@@ -6,14 +6,13 @@ The pose of the ego is that of its rear axle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from radp.scenario import DT_US, Box, ObjectType, Tracks
 from radp.scenario.recording import Recording, no_lights, usual_start
@@ -26,10 +25,10 @@ from radp.sources.motion import at_center, differentiate
 from radp.sources.roads import BuiltRoad
 from radp.sources.settings import LogChoice
 from radp.sources.sound import room_for
+from radp.storage.foreign_tables import plain_column, read_foreign_table
 
 POSES = "city_SE3_egovehicle.feather"
 TEXTS = ("track_uuid", "category", "track_id", "object_type")  # columns of text; all others hold numbers
-MOST_BATCHES = 10_000
 EGO = "AV"
 
 
@@ -52,60 +51,25 @@ class Argoverse:
 ARGOVERSE = Argoverse()
 
 
-def read_table(open_file: Callable[[Path], OpenTable], path: Path, columns: tuple[str, ...]) -> dict[str, np.ndarray]:
+def read_table(path: Path, columns: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Columns of an Arrow file; SourceError where it is broken, too large or lacks one of them."""
     try:
-        table = open_file(path)
-        missing = [column for column in columns if column not in table.columns]
+        table = read_foreign_table(path, columns, MOST_BOXES, MOST_BYTES)
+        missing = [column for column in columns if column not in table.column_names]
         if missing:
             raise SourceError(f"{path.name}: column '{missing[0]}' is missing")
-        if not 0 < table.rows <= MOST_BOXES:
-            count = "no rows" if table.rows == 0 else f"{table.rows} rows, expected at most {MOST_BOXES}"
-            raise SourceError(f"{path.name}: it has {count}")
-        if table.bytes > MOST_BYTES:
-            raise SourceError(f"{path.name}: it would fill {table.bytes} bytes, expected at most {MOST_BYTES}")
-        content = table.read(list(columns))
-        content.validate(full=True)  # lengths and offsets that point outside would crash what reads them
-        return {column: column_of(content, column) for column in columns}
+        if not table.num_rows:
+            raise SourceError(f"{path.name}: it has no rows")
+        return {column: column_of(table, column) for column in columns}
     except SourceError:
         raise
     except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
         raise SourceError(f"{path.name}: the file cannot be read ({' '.join(str(error).split())[:200]})") from None
 
 
-@dataclass(frozen=True)
-class OpenTable:
-    """A file of which only the head was read: what it says of its columns, rows and bytes, and how to read them."""
-
-    columns: list[str]
-    rows: int
-    bytes: int
-    read: Callable[[list[str]], pa.Table]
-
-
-def open_parquet(path: Path) -> OpenTable:
-    file = pa.parquet.ParquetFile(path)
-    head = file.metadata
-    groups = [head.row_group(i) for i in range(head.num_row_groups)]
-    size = sum(group.column(k).total_uncompressed_size for group in groups for k in range(group.num_columns))
-    return OpenTable(file.schema_arrow.names, head.num_rows, size, lambda columns: file.read(columns))
-
-
-def open_feather(path: Path) -> OpenTable:
-    """Arrow's own format; its rows are in its batches, which come from the disk when they are asked for."""
-    if path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES} bytes")
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    if reader.num_record_batches > MOST_BATCHES:
-        raise ValueError(f"it has {reader.num_record_batches} batches")
-    batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
-    whole = pa.Table.from_batches(batches, reader.schema)
-    return OpenTable(reader.schema.names, whole.num_rows, whole.nbytes, whole.select)
-
-
 def column_of(table: pa.Table, column: str) -> np.ndarray:
     """(N,) numbers or texts, none missing."""
-    values = table[column]
+    values = plain_column(table, column)
     if column in TEXTS:
         texts = values.cast(pa.string())
         if texts.null_count:
@@ -129,8 +93,8 @@ def read_sensor_log(folder: Path) -> Recording:
     if not tables:
         raise SourceError(f"{folder.name}: annotations.feather is missing")
     pose = ("timestamp_ns", "qw", "qx", "qy", "qz", "tx_m", "ty_m")
-    poses = read_table(open_feather, folder / POSES, pose)
-    boxes = read_table(open_feather, tables[0], (*pose, "track_uuid", "category", "length_m", "width_m", "height_m"))
+    poses = read_table(folder / POSES, pose)
+    boxes = read_table(tables[0], (*pose, "track_uuid", "category", "length_m", "width_m", "height_m"))
     road = find_map((folder / "map", folder))
     with reading(folder.name, "annotations"):
         for name, column in (*poses.items(), *boxes.items()):
@@ -183,7 +147,7 @@ def sensor_tracks(rows: dict[str, np.ndarray], frame: np.ndarray, ego: np.ndarra
 def read_forecasting(path: Path) -> Recording:
     """One scenario; sizes are the usual ones of each type."""
     columns = ("track_id", "object_type", "timestep", "position_x", "position_y", "heading", "velocity_x", "velocity_y")
-    rows = read_table(open_parquet, path, columns)
+    rows = read_table(path, columns)
     road = find_map((path.parent,))
     with reading(path.name, "rows"):
         names, track = np.unique(rows["track_id"].astype(str), return_inverse=True)

@@ -66,7 +66,7 @@ def _scenario(problem: Element, log: Recording, token: str, dt: float) -> Scenar
 
 
 def _frames_per_unit(problem: Element, dt: float) -> float:
-    """Before 2018b times are seconds, later they count steps of dt; seconds are told by their fractions."""
+    """Before 2018b times are seconds, later they count steps of dt; seconds have fractions."""
     times = [float(e.text or "nan") for time in problem.iter("time") for e in time if e.tag in TIMES]
     in_seconds = any(abs(t - round(t)) > 1e-6 for t in times)
     return 1.0 / DT if in_seconds else dt / DT

@@ -16,14 +16,15 @@ from typing import Any
 from radp.metrics.card import metric_costs
 from radp.metrics.metric import NO_VALUE, Metric
 from radp.metrics.score import GATES, METRICS, WEIGHTS, aggregate
-from radp.runs.errors import BadInput, one_line, require
-from radp.sources.limits import MIB, MOST_BYTES
+from radp.runs.errors import BadInput, one_line
+from radp.sources.limits import MOST_BYTES
 from radp.sources.log_files import reading
+from radp.storage.foreign_tables import read_foreign_table
+from radp.storage.unpacking import read_csv
 
 Row = dict[str, Any]
 METRIC_FILES = "metrics.*.parquet"
 MOST_ROWS = 1_000_000
-ROWS_AT_ONCE = 1000
 ROUNDING = 1e-6
 NUMBERS = (*METRICS, "score", "num_scenarios", "metric_score")  # the texts of a .csv that are numbers; tokens are not
 COLUMNS = (*NUMBERS, "scenario", "scenario_name", "scenario_type", "planner_name", "metric_statistics_name", "model",
@@ -62,11 +63,7 @@ def read_results(path: Path) -> Results:
 def read_rows(path: Path) -> list[Row]:
     """Rows of a .parquet or .csv table; empty cells and NaN are None, and numbers are numbers."""
     try:
-        if path.suffix == ".csv":
-            with path.open(newline="") as file:
-                raw: Iterable[Row] = list(csv.DictReader(file))
-        else:
-            raw = _rows_of(path)
+        raw: Iterable[Row] = read_csv(path) if path.suffix == ".csv" else _rows_of(path)
     except (OSError, ValueError, csv.Error, NotImplementedError, KeyError, TypeError, MemoryError) as error:
         raise BadInput(f"{path}: not a readable table ({' '.join(str(error).split())[:200]})") from None
     with reading(path.name, "a number"):
@@ -74,40 +71,11 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _rows_of(path: Path) -> list[Row]:
-    """The columns that we look at, some rows at a time. Texts stay in their dictionary until it is known how much they
-    would fill: a page that names one long text a million times is small."""
-    parquet = require("pyarrow.parquet", "nuplan")
-    schema = parquet.read_schema(path)
-    names = [name for name in COLUMNS if name in schema.names]
-    if nested := [name for name in names if schema.field(name).type.num_fields]:
+    """The columns that we look at."""
+    table = read_foreign_table(path, COLUMNS, MOST_ROWS, MOST_BYTES)
+    if nested := [field.name for field in table.schema if field.type.num_fields]:
         raise ValueError(f"{nested[0]} holds more than one value in a row")
-    texts = [name for name in names if schema.field(name).type in _text_types()]
-    file = parquet.ParquetFile(path, read_dictionary=texts)
-    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    if file.metadata.num_rows > MOST_ROWS:
-        raise ValueError(f"more than {MOST_ROWS} rows")
-    if sum(group.total_byte_size for group in groups) > MOST_BYTES:
-        raise ValueError(f"it holds more than {MOST_BYTES // MIB} MB")
-    rows: list[Row] = []
-    total = 0
-    for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
-        batch.validate(full=True)
-        total += sum(_filled(column) for column in batch.columns)
-        if total > MOST_BYTES:
-            raise ValueError(f"it holds more than {MOST_BYTES // MIB} MB")
-        rows += batch.to_pylist()
-    return rows
-
-
-def _text_types() -> tuple[Any, ...]:
-    arrow = require("pyarrow", "nuplan")
-    return arrow.string(), arrow.large_string(), arrow.binary(), arrow.large_binary()
-
-
-def _filled(column: Any) -> int:
-    """Bytes that the values of a column would fill, at most."""
-    values = getattr(column, "dictionary", None)
-    return column.nbytes if values is None else len(column) * max((len(v) for v in values.to_pylist() if v), default=0)
+    return table.to_pylist()
 
 
 def _plain(name: str, value: Any) -> Any:

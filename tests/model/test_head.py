@@ -13,6 +13,7 @@ from radp.model.features import feature_count
 from radp.model.geometry import geometry_count
 from radp.model.head import AttributionHead, HeadConfig, load_head, save_head
 from radp.model.layers import hiding_bias
+from radp.runs.errors import BadInput
 
 
 def made() -> AttributionHead:
@@ -103,3 +104,15 @@ def test_heads_of_before_have_no_geometry_and_the_papers_rules(tmp_path):
     (tmp_path / "head.json").write_text(json.dumps(about))
     config = load_head(tmp_path).config
     assert (config.geometry, config.rule_set) == ("", "paper")
+
+
+@pytest.mark.parametrize(
+    "size", ({"pieces": 10**9}, {"hidden": 10**6}, {"tokens": 10**7}, {"heads": 0}, {"hidden": "256"}, {"rules": []})
+)
+def test_a_head_that_cannot_be_held_is_refused_before_it_is_built(tmp_path, size):
+    save_head(made().float(), tmp_path)
+    about = json.loads((tmp_path / "head.json").read_text())
+    about["head"] |= size
+    (tmp_path / "head.json").write_text(json.dumps(about))
+    with pytest.raises(BadInput, match=rf"head\.json: not a readable attribution head \({next(iter(size))} is"):
+        load_head(tmp_path)

@@ -245,3 +245,5 @@ def test_bad_shares_of_withheld_speed_are_refused():
         replace(SMALL, ego_speed=True, speed_dropout=1.0)
     with pytest.raises(ValueError, match="seam_s is 0"):
         replace(SMALL, seam_s=0.0)
+    with pytest.raises(ValueError, match="reference_s is 0"):
+        replace(SMALL, reference_s=0.0)

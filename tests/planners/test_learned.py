@@ -20,6 +20,7 @@ from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.learned import load_learned
 from radp.runs.errors import BadInput
 from radp.scenario import Ego
+from radp.sim.reference import tracker_reference
 from radp.sim.simulate import simulate
 from radp.sources.synthetic import make_scenario
 from tests.made_models import ONE_PASS
@@ -57,6 +58,16 @@ def test_a_model_folder_drives_in_closed_loop_whatever_the_batch(tmp_path):
         # Matrix products round by batch size, processor and threads (about 1e-6 of a plan's size), and the tracker
         # turns a plan's second differences, 100 times larger, into commands: compare where the car is, to a millimetre.
         np.testing.assert_allclose(a.ego[:, : Ego.VX + 1], b.ego[:, : Ego.VX + 1], atol=1e-3)
+
+
+def test_a_model_may_ask_for_a_reference_and_plans_the_same():
+    plain, bent = (DiffusionPlanner(awake(replace(SMALL, reference_s=look))) for look in (None, 0.6))
+    now = radp.observe([short_scenario(1), short_scenario(2)])
+    without, beside = plain.plan(now), bent.plan(now)
+    assert without.reference is None and torch.equal(without.trajectory, beside.trajectory)
+    motion = torch.from_numpy(now.ego[:, -1, [Ego.VX, Ego.AX, Ego.STEERING]])
+    torch.testing.assert_close(beside.reference, tracker_reference(beside.trajectory, motion, 0.6), rtol=0, atol=1e-4)
+    assert not torch.equal(beside.reference, beside.trajectory)
 
 
 def test_published_layout_goes_out_and_comes_back_exactly(tmp_path):

@@ -32,7 +32,7 @@ ALIGN = {
 def written_by_0_1_0(folder: Path, command: str) -> dict[str, Any]:
     """A run folder as 0.1.0 wrote it: those of packaged models, and one of the paper's alignment; its config.json."""
     if command == "train base":
-        config = json.loads((model_path("diffusion-planner-mini") / "config.json").read_text())["training"]
+        config = json.loads((model_path("diffusion-planner-mini-v1") / "config.json").read_text())["training"]
     elif command == "train head":
         config = json.loads((model_path("radp-mini") / "head.json").read_text())["about"]["run"]
     else:

@@ -51,6 +51,9 @@ class ModelConfig:
     speed_dropout: float = 0.0
     # s: a plan's speed starts at the ego's own and fades to the network's with this time constant (`radp.model.seam`)
     seam_s: float | None = None
+    # s: the tracker gets a reference with which the car has the plan's speed and heading after this time
+    # (`radp.sim.reference`)
+    reference_s: float | None = None
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step
@@ -75,8 +78,9 @@ class ModelConfig:
             faults.append(f"speed_dropout is {self.speed_dropout}, expected 0 to 1, 1 excluded")
         if self.speed_dropout and not self.ego_speed:
             faults.append("speed_dropout needs ego_speed")
-        if self.seam_s is not None and not self.seam_s > 0.0:
-            faults.append(f"seam_s is {self.seam_s}, expected more than 0 s")
+        for name in ("seam_s", "reference_s"):
+            if (seconds := getattr(self, name)) is not None and not seconds > 0.0:
+                faults.append(f"{name} is {seconds}, expected more than 0 s")
         if len(set(self.rule_weights)) < len(self.rule_weights):
             faults.append("rule_weights names a rule twice")
         if faults:

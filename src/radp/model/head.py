@@ -22,6 +22,8 @@ from radp.runs.json_text import json_text
 from radp.scene.scene import EgoColumn, Scene
 
 HIDDEN = 256
+MOST = {"tokens": 1024, "heads": 64, "hidden": 4096, "pieces": 1000}  # several times the largest in use
+MOST_RULES = 256
 FARTHEST = 5.0  # standard deviations of a geometric value that count at most
 
 
@@ -36,6 +38,14 @@ class HeadConfig:
     pieces: int = 0  # none: pressures as they were trained
     rule_set: str = "paper"  # whose pressures it was taught
     geometry: str = ""  # of the plan in its scene, in the query as well: cheap, full or none
+
+    def __post_init__(self) -> None:
+        """A head that cannot be held is refused before it is built."""
+        sizes = {**{name: getattr(self, name) for name in MOST}, "rules": len(self.rules)}
+        least = {"pieces": 0}
+        for name, most in {**MOST, "rules": MOST_RULES}.items():
+            if type(sizes[name]) is not int or not least.get(name, 1) <= sizes[name] <= most:
+                raise ValueError(f"{name} is {sizes[name]}, expected {least.get(name, 1)} to {most}")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -15,9 +15,10 @@ from radp.model.network import DiffusionModel
 from radp.model.rule_weights import conditioned, log_weights
 from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
 from radp.scene.builder import SceneConfig, build_scenes
-from radp.scene.scene import Scene
+from radp.scene.scene import EgoColumn, Scene
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
+from radp.sim.reference import tracker_reference
 
 
 def scene_config(size: ModelConfig, rules: bool = False, road: bool = False) -> SceneConfig:
@@ -36,6 +37,14 @@ def scene_config(size: ModelConfig, rules: bool = False, road: bool = False) -> 
         rules=rules,
         road=road,
     )
+
+
+def reference_for(plans: torch.Tensor, scene: Scene, look: float | None) -> torch.Tensor | None:
+    """What the tracker is to follow for plans (B, H, 4) of B scenes; None: the plans themselves."""
+    if look is None:
+        return None
+    ego = scene.ego_current_state
+    return tracker_reference(plans, ego[:, [EgoColumn.VX, EgoColumn.AX, EgoColumn.STEERING]], look)
 
 
 class DiffusionPlanner:
@@ -97,7 +106,8 @@ class DiffusionPlanner:
     def _plan(self, scene: Scene, drawn: PlanSample) -> Plan:
         joint = drawn.trajectories[:, 0]
         tracks = None if scene.agent_tracks is None else scene.agent_tracks[:, : self.model.config.neighbours]
-        plan = Plan(trajectory=joint[:, 0], predictions=joint[:, 1:], predicted_tracks=tracks)
+        reference = reference_for(joint[:, 0], scene, self.model.config.reference_s)
+        plan = Plan(joint[:, 0], reference=reference, predictions=joint[:, 1:], predicted_tracks=tracks)
         if self.head is None:
             return plan
         return replace(plan, pressure=self.pressures(drawn, scene), rules=self.head.config.rules)

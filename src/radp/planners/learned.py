@@ -22,7 +22,7 @@ from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
-from radp.zoo import list_models
+from radp.zoo import MODELS, list_models
 
 PLANNER = "planner.json"
 
@@ -60,6 +60,13 @@ def load_planner_model(path: Path | str, above: tuple[Path, ...] = ()) -> Diffus
         if found.resolve() in above:
             raise BadInput(f"{path / PLANNER}: base is {base!r}, which leads back to this planner")
     return load_adapters(load_planner_model(found, above), path)
+
+
+def base_of(planner: str) -> str:
+    """The packaged model that a packaged planner was made of; empty where there is none."""
+    file = MODELS / planner / PLANNER
+    base = Path(str(json.loads(file.read_bytes())["base"])).name if file.is_file() else ""
+    return base if base in list_models() else ""
 
 
 def package_planner(base: str, adapters: Sequence[Path], out: Path) -> Path:

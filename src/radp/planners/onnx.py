@@ -11,7 +11,7 @@ import torch
 
 from radp.model.config import ModelConfig
 from radp.model.sampler import noise_for
-from radp.planners.diffusion import scene_config
+from radp.planners.diffusion import reference_for, scene_config
 from radp.runs.errors import reading_file
 from radp.runtime import Runtime
 from radp.runtime.manifest import MANIFEST
@@ -45,7 +45,8 @@ class OnnxPlanner:
         joint, pressures = self.runtime.run(arrays, noise[:, 0].numpy())
         plans = torch.from_numpy(np.ascontiguousarray(joint))
         tracks = None if scene.agent_tracks is None else scene.agent_tracks[:, : self.config.neighbours]
-        plan = Plan(trajectory=plans[:, 0], predictions=plans[:, 1:], predicted_tracks=tracks)
+        reference = reference_for(plans[:, 0], scene, self.config.reference_s)
+        plan = Plan(plans[:, 0], reference=reference, predictions=plans[:, 1:], predicted_tracks=tracks)
         if pressures is None:
             return plan
         return replace(plan, pressure=torch.from_numpy(pressures), rules=self.runtime.manifest.rules)

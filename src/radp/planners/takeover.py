@@ -38,9 +38,9 @@ class Takeover:
 
 
 def _from_now(plan: Plan) -> Plan:
-    """A plan whose first pose is that of now: where it has none, the ego's own."""
-    times, poses = plan.time_grid(), plan.trajectory
+    """What the controller follows of a plan, the pose of now first: where it has none, the ego's own."""
+    times, poses = plan.time_grid(), plan.trajectory if plan.reference is None else plan.reference
     if bool((times[:, 0] <= 0).all()):
-        return plan
+        return Plan(poses, times)
     origin = poses.new_tensor([0.0, 0.0, 1.0, 0.0]).expand(len(poses), 1, 4)
     return Plan(torch.cat((origin, poses), 1), torch.cat((torch.zeros_like(times[:, :1]), times), 1))

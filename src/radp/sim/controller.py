@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -51,6 +51,13 @@ def trajectories_from_plan(plan: Plan, worlds: int) -> Trajectories:
     first = (times_us[:, 1] <= 0).astype(np.int64)
     failures = _complaints(states, times, times_us[:, 1:])
     return Trajectories(poses, times_us, first, failures)
+
+
+def followed_trajectories(plan: Plan, worlds: int) -> Trajectories:
+    """What the controller follows: the plan's reference if it has one, else the plan."""
+    if plan.reference is not None:
+        plan = replace(plan, trajectory=plan.reference)
+    return trajectories_from_plan(plan, worlds)
 
 
 def states_on_grid(trajectories: Trajectories, b: int) -> np.ndarray:

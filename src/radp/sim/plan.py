@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-STEP_SECONDS = 0.1
+from radp.scenario import DT
+
+STEP_SECONDS = DT  # between two poses of a plan
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Plan:
 
     trajectory: Tensor
     times: Tensor | None = None
+    reference: Tensor | None = None  # (B, H, 4) what the controller follows, at the same times, if not the trajectory
     predictions: Tensor | None = None  # (B, K, H, 4) box centres of neighbours, same frame and times
     pressure: Tensor | None = None  # (B, M) rule pressures that the planner itself reports with its plan
     exact_pressure: Tensor | None = None  # (B, M) those of the exact teacher about the same plan

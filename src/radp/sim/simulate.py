@@ -14,7 +14,7 @@ from radp.runs.errors import one_line, own_line
 from radp.runs.progress import tell
 from radp.scenario import Scenario
 from radp.sim.agents.replay import ReplayAgents
-from radp.sim.controller import PlanError, Trajectories, states_on_grid, trajectories_from_plan
+from radp.sim.controller import PlanError, Trajectories, followed_trajectories, states_on_grid, trajectories_from_plan
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import Planner, start_planner
@@ -115,6 +115,7 @@ class _Answer:
 
     rows: np.ndarray
     trajectories: Trajectories
+    followed: Trajectories  # by the controller
     extras: dict[str, np.ndarray]
     rules: tuple[str, ...]
 
@@ -177,12 +178,14 @@ class _Batch:
     def _answer(self, rows: np.ndarray, observation: Observation) -> _Answer:
         plan = self.planner.plan(observation)
         trajectories = trajectories_from_plan(plan, len(rows))
-        return _Answer(rows, trajectories, _extras(plan) if self.options.keep_plans else {}, plan.rules)
+        bent = plan.reference is not None and self.options.controller == "lqr"
+        followed = followed_trajectories(plan, len(rows)) if bent else trajectories
+        return _Answer(rows, trajectories, followed, _extras(plan) if self.options.keep_plans else {}, plan.rules)
 
     def _follow(self, answer: _Answer) -> None:
         """Note plans and failures, and steer the worlds that have a next sample."""
         for i, b in enumerate(answer.rows):
-            failure = answer.trajectories.failures[i]
+            failure = answer.trajectories.failures[i] or answer.followed.failures[i]
             if failure is not None:
                 self._fail(int(b), failure)
             elif self.options.keep_plans:
@@ -196,7 +199,7 @@ class _Batch:
             return
         whole = len(going) == len(answer.rows)
         rows = answer.rows if whole else answer.rows[going]
-        reached = self.world.steer(rows, answer.trajectories if whole else answer.trajectories.select(going))
+        reached = self.world.steer(rows, answer.followed if whole else answer.followed.select(going))
         if states_fault(reached):
             for b, state in zip(rows, reached):
                 if fault := states_fault(state):

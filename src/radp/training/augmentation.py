@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from radp.geometry.frames import heading_angle, heading_vector, points_to_frame, rotate_back, wrap_angle
+from radp.scenario import DT
 from radp.scene.scene import (
     AGENT_VELOCITY,
     COS_SIN,
@@ -41,7 +42,6 @@ MAX_YAW_RATE = 0.85
 STANDSTILL = 0.2  # m/s, below it steering and yaw rate are zero
 WHEEL_BASE = 3.089  # m
 
-DT = 0.1  # s
 JOIN = 20  # future index (2.1 s) where the new start meets the log
 CREEP = 0.5  # m/s, below it the direction of a step is no heading
 BEARING = 10  # future index towards which the new start points

@@ -23,7 +23,7 @@ class Records:
             return
         path = folder.path / "log.jsonl"
         if path.exists():
-            kept = [line for line in path.read_text().splitlines() if _step(line) <= first_step]
+            kept = [line for line in path.read_text(errors="replace").splitlines() if _step(line) <= first_step]
             folder.write_bytes("log.jsonl", "".join(f"{line}\n" for line in kept).encode())
         self.file = path.open("a")
         self.board = _tensorboard(folder, first_step)
@@ -62,7 +62,7 @@ class Records:
 def _step(line: str) -> float:
     try:
         return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return float("inf")  # a line cut short by a crash
 
 

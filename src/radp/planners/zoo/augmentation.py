@@ -11,9 +11,9 @@ from radp.planners.zoo.batch import Sample
 from radp.planners.zoo.places import turn_back
 from radp.planners.zoo.tokens import PAST
 from radp.planners.zoo.urban_driver import VEHICLES
-from radp.planners.zoo.vector_features import STEP, to_ego_frame
+from radp.planners.zoo.vector_features import to_ego_frame
 from radp.planners.zoo.view import WorldView
-from radp.scenario import PACIFICA, Ego
+from radp.scenario import DT, PACIFICA, Ego
 
 # x, y [m], yaw [rad], speed [m/s], acceleration [m/s2], steering [rad], yaw rate [rad/s]: noise up to plus or minus
 LARGEST = np.array([1.0, 0.75, 0.35, 1.0, 0.5, 0.2, 0.1])
@@ -88,7 +88,7 @@ def beside(view: WorldView, random: np.random.Generator) -> WorldView:
     ego, future = view.ego.copy(), view.future_ego.copy()
     ego[:, :2] = place + step + turn_back(view.ego[:, :2] - place, -turn)
     ego[:, Ego.HEADING] += turn
-    left = np.clip(1.0 - STEP * np.arange(1, len(future) + 1) / BACK, 0.0, 1.0)
+    left = np.clip(1.0 - DT * np.arange(1, len(future) + 1) / BACK, 0.0, 1.0)
     left = left**2 * (3.0 - 2.0 * left)  # 1 now, 0 from BACK on, smooth at both ends
     future[:, :2] += left[:, None] * step
     future[:, Ego.HEADING] += left * turn

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from radp.planners.zoo.batch import Batch
+from radp.scenario import DT
 
-STEP = 0.1  # s
 FUTURE = 80
 AGENTS = 11  # the ego and the ten nearest others
 GROUP = 10  # points of a polyline that become one token
@@ -191,7 +191,7 @@ class FutureEncoder(nn.Module):
         start = place[:, :, None, None].expand_as(means[..., :1, :])
         move = torch.cat((start, means), -2).diff(dim=-2)
         angle = torch.atan2(move[..., 1], move[..., 0].clamp(min=1e-6))
-        return self.mlp(torch.cat((means, angle[..., None], move / STEP), -1)).max(-2).values
+        return self.mlp(torch.cat((means, angle[..., None], move / DT), -1)).max(-2).values
 
 
 class InteractionStage(nn.Module):
@@ -257,12 +257,12 @@ class PlanHead(nn.Module):
 def drive(controls: Tensor, state: Tensor) -> Tensor:
     """controls (B, 80, 2: acceleration, curvature), state (B, >= 5: x, y, yaw, vx, vy) -> poses (B, 80, 3)."""
     acceleration = controls[..., 0].clamp(-MOST_ACCELERATION, MOST_ACCELERATION)
-    speed = torch.hypot(state[:, 3], state[:, 4])[:, None] + torch.cumsum(acceleration * STEP, 1)
+    speed = torch.hypot(state[:, 3], state[:, 4])[:, None] + torch.cumsum(acceleration * DT, 1)
     speed = speed.clamp(min=0)
     turn = controls[..., 1].clamp(-MOST_CURVATURE, MOST_CURVATURE) * speed
-    yaw = torch.fmod(state[:, 2:3] + torch.cumsum(turn * STEP, 1), 2 * math.pi)
-    x = state[:, 0:1] + torch.cumsum(speed * yaw.cos() * STEP, 1)
-    y = state[:, 1:2] + torch.cumsum(speed * yaw.sin() * STEP, 1)
+    yaw = torch.fmod(state[:, 2:3] + torch.cumsum(turn * DT, 1), 2 * math.pi)
+    x = state[:, 0:1] + torch.cumsum(speed * yaw.cos() * DT, 1)
+    y = state[:, 1:2] + torch.cumsum(speed * yaw.sin() * DT, 1)
     return torch.stack((x, y, yaw), -1)
 
 

@@ -17,10 +17,9 @@ from radp.planners.zoo.view import WorldView
 from radp.road.map_memory import remember
 from radp.road.road_map import RoadMap
 from radp.road.route import correct_route
-from radp.scenario import PACIFICA, Box, Ego, LightState, ObjectType
+from radp.scenario import DT, PACIFICA, Box, Ego, LightState, ObjectType
 
 POINTS = 20
-STEP = 0.1  # s
 SLOW = 0.2  # m/s below which steering and yaw rate count as 0
 MAX_YAW_RATE, MAX_STEERING = 0.95, 2 * np.pi / 3
 LANE, CONNECTOR, CROSSWALK = 0, 1, 2
@@ -61,7 +60,7 @@ def current_state(view: WorldView) -> np.ndarray:
     now, before = view.ego[-1], view.ego[-2]
     speed, steering, rate = abs(now[Ego.VX]), 0.0, 0.0
     if speed >= SLOW:
-        rate = float(wrap(now[Ego.HEADING] - before[Ego.HEADING])) / STEP
+        rate = float(wrap(now[Ego.HEADING] - before[Ego.HEADING])) / DT
         steering = float(np.clip(np.arctan(rate * PACIFICA.wheel_base / speed), -MAX_STEERING, MAX_STEERING))
         rate = float(np.clip(rate, -MAX_YAW_RATE, MAX_YAW_RATE))
     return np.array([*now[:3], now[Ego.VX], now[Ego.AX], steering, rate])

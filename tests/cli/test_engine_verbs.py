@@ -1,12 +1,8 @@
-"""The same commands on other engines: the same bytes, also after a kill."""
+"""The same commands on other engines: the same bytes, and what is told of them."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from importlib.util import find_spec
@@ -19,13 +15,18 @@ from radp.cli import doctor
 from radp.cli.main import VERBS, main
 from radp.evaluation.closed_loop import sizes_of
 from radp.runs.engine import Engine
-from radp.runs.journal import maps_of
-from radp.scenario.neutral_json import save_json, scenario_to_json
-from radp.sources.synthetic import make_scenario
-from tests.runs.made_pieces import wait_until
-from tests.sources.made_logs import waymo_json
+from tests.cli.engine_work import (
+    cache,
+    convert,
+    files,
+    simulate,
+    skip_without,
+    write_logs,
+    write_planner,
+    write_scenarios,
+)
 
-COUNT, LOGS = 4, 24
+COUNT, LOGS = 4, 6
 
 
 def verbs(found: Any = VERBS) -> Iterator[Any]:
@@ -48,8 +49,9 @@ def test_the_doctor_knows_the_engines(monkeypatch):
     assert not found["slurm"]["ready"] and 'pip install "radp[slurm]"' in found["slurm-local"]["missing"]
 
 
-def test_pieces_are_as_large_as_they_were_and_shrink_on_ray():
-    assert sizes_of(100, 64, 4, "local") == [25] * 4 and sizes_of(100, 16, 4, "local") == [16] * 6 + [4]
+def test_workers_have_as_many_pieces_each_and_on_ray_pieces_shrink():
+    assert sizes_of(100, 64, 4, "local") == [25] * 4 and sizes_of(100, 16, 4, "local") == [13] * 7 + [9]
+    assert sizes_of(280, 64, 1, "local") == [64] * 4 + [24] and sizes_of(280, 64, 2, "local") == [47] * 5 + [45]
     assert sizes_of(100, 64, 4, "slurm") == [7] * 14 + [2]
     shrinking = sizes_of(1000, 64, 4, "ray")
     assert sum(shrinking) == 1000 and shrinking[0] == 64 and shrinking[-8:] == [1] * 8
@@ -58,46 +60,18 @@ def test_pieces_are_as_large_as_they_were_and_shrink_on_ray():
 
 
 @pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("scenarios")
-    for seed in range(COUNT):
-        save_json(scenario_to_json(make_scenario(seed, 4, frames=40 + seed)), folder / f"s{seed}.json")
-    return str(folder)
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_scenarios(tmp_path_factory.mktemp("scenarios"), COUNT)
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs in the format of GPUDrive, to convert."""
-    folder = tmp_path_factory.mktemp("logs")
-    for i in range(LOGS):
-        (folder / f"{i:02}.json").write_text(json.dumps({**waymo_json(), "scenario_id": f"log{i}"}))
-    return folder
+    return write_logs(tmp_path_factory.mktemp("logs"), LOGS)
 
 
-def conversion(logs: Path, out: Path) -> list[str]:
-    return ["data", "convert", "--source", "waymo-json", "--data", str(logs), "--out", str(out)]
-
-
-def skip_without(engine: str) -> None:
-    """Looks for the module without importing it: Ray reads its settings when it is imported."""
-    needed = {"ray": "ray", "slurm-local": "submitit"}.get(engine)
-    if needed and find_spec(needed) is None:
-        pytest.skip(f"no {needed}")
-
-
-def simulate(scenarios: str, out: Path) -> list[str]:
-    words = ["simulate", "--planner", "idm", "--scenarios", scenarios, "--agents", "nonreactive", "--batch", "1"]
-    return [*words, "--out", str(out)]
-
-
-def files(out: Path) -> dict[str, bytes]:
-    """All but the books, and what each config.json says of the execution."""
-    found = {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
-    found = {name: data for name, data in found.items() if ".radp" not in Path(name).parts}
-    for name in found:
-        if Path(name).name == "config.json":
-            found[name] = json.dumps({**json.loads(found[name]), "execution": {}, "commit": None}).encode()
-    return found
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_planner(tmp_path_factory.mktemp("learned"))
 
 
 def test_the_state_of_a_run_is_told_in_words_and_in_json(scenarios, tmp_path, capsys):
@@ -128,18 +102,37 @@ def test_a_dry_run_prints_the_script_and_does_nothing(tmp_path, capsys):
     assert main([*words, "--dry-run"]) == 2
 
 
+def verb_words(scenarios: Path, logs: Path, learned: Path) -> dict[str, list[str]]:
+    """Every kind of map but for the folder of its results."""
+    split = ["--scenarios", str(scenarios)]
+    drives = [*split, "--planner", "idm", "--out"]
+    return {
+        "samples": [
+            "data",
+            "samples",
+            "--scenarios",
+            str(scenarios),
+            "--stride",
+            "10",
+            "--logs-per-shard",
+            "1",
+            "--out",
+        ],
+        "driven": ["data", "drive", *drives],
+        "simulated": ["simulate", *drives],
+        "converted": convert(logs, Path())[:-1],
+        "cached": cache(learned, Path())[:-1],
+        "made": ["data", "make-sumo", "--networks", "2", "--scenarios", "4", "--out"],
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["slurm-local", "ray"])
-def test_verbs_leave_the_same_bytes_on_every_engine(scenarios, logs, tmp_path, engine):
+def test_verbs_leave_the_same_bytes_on_every_engine(scenarios, logs, learned, tmp_path, engine):
     skip_without(engine)
-    converted = conversion(logs, Path())[:-1]
-    samples = ["data", "samples", "--scenarios", scenarios, "--stride", "10", "--logs-per-shard", "1", "--out"]
-    driven = ["data", "drive", "--scenarios", scenarios, "--planner", "idm", "--out"]
-    table = ["evaluate", "planners", "--planners", "idm", "log_replay", "--splits", scenarios, "--agents",
-             "nonreactive", "--out"]  # fmt: skip
-    for name, words in (
-        ("samples", samples), ("driven", driven), ("table", table), ("converted", converted),
-    ):  # fmt: skip
+    for name, words in verb_words(scenarios, logs, learned).items():
+        if name == "made" and find_spec("libsumo") is None:
+            continue
         here, there = tmp_path / f"{name}-local", tmp_path / f"{name}-{engine}"
         code = main([*words, str(here), "--workers", "1", "--engine", "local"])
         assert main([*words, str(there), "--workers", "2", "--engine", engine]) == code
@@ -147,54 +140,16 @@ def test_verbs_leave_the_same_bytes_on_every_engine(scenarios, logs, tmp_path, e
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["local", "slurm-local", "ray"])
-def test_a_run_whose_driver_is_killed_ends_with_the_same_files(scenarios, tmp_path, engine):
-    skip_without(engine)
-    out, whole = tmp_path / "killed", tmp_path / "whole"
-    words = [*simulate(scenarios, out), "--workers", "2", "--engine", engine]
-    process = subprocess.Popen([sys.executable, "-m", "radp.cli.main", *words], env=dict(os.environ))
-    wait_until(lambda: list(out.glob("drives/[!.]*.drive")) or process.poll() is not None, 600)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it was over before it could be killed"
-    assert main(words) == main(simulate(scenarios, whole)) == 0
-    assert files(out) == files(whole)
-    assert main(["runs", "show", str(out)]) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["local", "slurm-local", "ray"])
-def test_a_conversion_whose_driver_is_killed_ends_with_the_same_files(logs, tmp_path, engine):
-    skip_without(engine)
-    out, whole = tmp_path / "killed", tmp_path / "whole"
-    words = [*conversion(logs, out), "--workers", "2", "--engine", engine]
-    process = subprocess.Popen([sys.executable, "-m", "radp.cli.main", *words], env=dict(os.environ))
-    wait_until(lambda: pieces_done(out) or process.poll() is not None, 600)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it was over before it could be killed"
-    assert main(words) == main(conversion(logs, whole)) == 0
-    assert files(out) == files(whole)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
-def test_a_killed_worker_costs_a_conversion_nothing(logs, tmp_path):
-    out, whole = tmp_path / "killed", tmp_path / "whole"
-    words = [*conversion(logs, out), "--workers", "2"]
-    process = subprocess.Popen([sys.executable, "-m", "radp.cli.main", *words], env=dict(os.environ))
-    wait_until(lambda: pieces_done(out) or process.poll() is not None, 600)
-    workers = workers_of(process.pid)
-    assert workers, "it was over before a worker could be killed"
-    os.kill(workers[0], signal.SIGKILL)
-    assert process.wait() == main(conversion(logs, whole)) == 0
-    assert files(out) == files(whole)
-
-
-def pieces_done(out: Path) -> int:
-    """How many pieces the journal of a map knows to be done."""
-    return sum(found["done"] for found in maps_of(out))
-
-
-def workers_of(driver: int) -> list[int]:
-    """Processes that a driver started to work for it."""
-    children = [int(word) for word in Path(f"/proc/{driver}/task/{driver}/children").read_text().split()]
-    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+def test_the_table_of_planners_is_the_same_on_all_engines(tmp_path, capsys):
+    """Drives, score cards and the printed table with its intervals, of 28 scenarios of the benchmark."""
+    words = ["evaluate", "planners", "--planners", "idm", "pdm_closed", "--splits", "sumo14-val@every-10", "--agents",
+             "reactive", "--base", "idm", "--workers", "2"]  # fmt: skip
+    tables, found = {}, {}
+    for engine in ("local", "slurm-local", "ray"):
+        if engine == "local" or find_spec({"ray": "ray", "slurm-local": "submitit"}[engine]) is not None:
+            out = tmp_path / engine
+            assert main([*words, "--engine", engine, "--out", str(out)]) == 0
+            tables[engine], found[engine] = capsys.readouterr().out.replace(str(out), "OUT"), files(out)
+    assert "pdm_closed" in tables["local"] and sum(name.endswith(".drive") for name in found["local"]) == 56
+    for engine in tables:
+        assert tables[engine] == tables["local"] and found[engine] == found["local"], engine

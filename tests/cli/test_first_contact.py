@@ -72,6 +72,14 @@ def test_tokens_choose_scenarios(folder: Path, capsys: pytest.CaptureFixture[str
         with_tokens(open_split(folder), ["s44"])
 
 
+def test_explain_takes_tokens_and_limits_as_simulate_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["explain", "--scenarios", str(folder), "--planner", "constant_velocity", "--agents", "nonreactive"]
+    assert main([*words, "--token", "s44"]) == 2
+    assert "no scenario 's44' among 5; did you mean 's4'?" in capsys.readouterr().err
+    assert main([*words, "--limit", "2", "--no-verify", "--json"]) == 0
+    assert [one["token"] for one in json.loads(capsys.readouterr().out)["scenarios"]] == ["s0", "s3"]
+
+
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
@@ -166,6 +174,7 @@ def test_completion_for_shells(tmp_path: Path, capsys: pytest.CaptureFixture[str
     script = capsys.readouterr().out
     assert "simulate" in script and "--scenarios" in script
     assert completion_script("zsh").startswith("#compdef radp")
+    assert "simulate" in completion_script("fish")
     if shutil.which("bash"):
         (tmp_path / "radp.sh").write_text(script)
         subprocess.run(["bash", "-n", str(tmp_path / "radp.sh")], check=True)

@@ -158,12 +158,13 @@ def test_what_a_verb_writes_to_stderr_is_seen_before_the_reason_of_its_end(capsy
     assert capsys.readouterr().err == said
 
 
-def test_help_imports_nothing_heavy():
+@pytest.mark.parametrize("words", [["--help"], ["demo", "--quick", "--out", "pages"]], ids=["help", "quick demo"])
+def test_what_should_start_fast_imports_nothing_heavy(words, tmp_path):
     code = (
-        "import sys; from radp.cli import main\ntry: main.main(['--help'])\nexcept SystemExit: pass\n"
+        f"import sys; from radp.cli import main\ntry: main.main({words})\nexcept SystemExit: pass\n"
         "print(sorted({'torch', 'numba', 'numpy', 'pyarrow', 'shapely', 'scipy'} & set(sys.modules)))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert run.stdout.endswith("[]\n")
 
 

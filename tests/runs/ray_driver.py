@@ -7,8 +7,6 @@ nodes: two nodes on this machine; the second is killed when a piece has begun on
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
 import threading
 from functools import partial
@@ -18,6 +16,7 @@ from radp.runs.engine import Engine, use_engine
 from radp.runs.json_text import json_text
 from radp.runs.parallel import Outcome, parallel_map
 from tests.runs.made_pieces import slow_file, slow_square, troubled, wait_until
+from tests.runs.two_node_ray import two_nodes
 
 PIECES = 8
 
@@ -31,19 +30,12 @@ def slow(folder: Path) -> Outcome:
 
 
 def nodes(folder: Path) -> Outcome:
-    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-    import ray
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    second = cluster.add_node(num_cpus=1)
-    ray.init(address=cluster.address, log_to_driver=False)
+    kill_second, end = two_nodes()
     seen: set[int] = set()
 
     def strike() -> None:
         wait_until(lambda: len({file.name.rsplit("-", 1)[1] for file in folder.glob("begun-*")}) == 2)
-        cluster.remove_node(second, allow_graceful=False)
+        kill_second()
 
     thread = threading.Thread(target=strike)
     thread.start()
@@ -55,8 +47,7 @@ def nodes(folder: Path) -> Outcome:
     work = partial(slow_file, folder, 1.0)
     outcome = parallel_map(work, range(PIECES), workers=2, folder=folder, on_result=count)
     thread.join()
-    ray.shutdown()
-    cluster.shutdown()
+    end()
     return outcome
 
 

@@ -30,12 +30,18 @@ class Allowance:
 
 
 _seconds: float | None = None  # that a piece may take in this process
+_isolated = False
+
+
+def is_isolated() -> bool:
+    """Whether the end of this process costs only the piece that it works on."""
+    return _isolated
 
 
 def keep_to(allowance: Allowance) -> None:
     """Hold this process to it. Asking for more memory raises MemoryError; a crash leaves no core file."""
-    global _seconds
-    _seconds, most = allowance.seconds, allowance.bytes
+    global _seconds, _isolated
+    _seconds, most, _isolated = allowance.seconds, allowance.bytes, True
     if most is not None and resource is not None and sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)

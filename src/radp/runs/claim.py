@@ -1,4 +1,4 @@
-"""One driver on one folder: the second is told so and leaves.
+"""One driver on one folder: the second says so and leaves.
 
 OUT/.radp/driver.json   who is at work on the folder; locked while he is, removed at the end
 OUT/.radp/pieces.jsonl  the journal (`radp.runs.journal`)

@@ -75,7 +75,7 @@ def _value(function: Callable[[Any], Any], piece: Any) -> Any:
         return Raised("it needs more memory than it may take", traceback.format_exc())
     except (Exception, SystemExit) as error:
         if _leaving and isinstance(error, SystemExit):
-            raise  # it is this process that was told to end, not the piece that wants to
+            raise  # it is this process that has to end, not the piece that wants to
         text = " ".join(str(error).split())
         reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         return Raised(reason, traceback.format_exc())

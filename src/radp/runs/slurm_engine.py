@@ -102,7 +102,7 @@ def dealt(names: dict[int, str], shards: int) -> list[list[int]]:
 
 
 def result_of(place: Path, work: Work, index: int) -> Path:
-    """Where the result of a piece is kept; pieces of the same name are told apart."""
+    """Where the result of a piece is kept; pieces of the same name get different files."""
     piece = work.pieces[index]
     mark, name = hashlib.sha256(pickle.dumps(piece)).hexdigest()[:12], work.name(piece)
     return place / "results" / short_stem(f"{mark}-{file_stem(name)}", name)
@@ -151,7 +151,7 @@ class LedgerTail:
 
 
 def parameters(engine: Engine, place: Path, shards: int) -> dict[str, Any]:
-    """What submitit is told for sbatch; names that it does not know go to sbatch as they are."""
+    """What submitit gets for sbatch; names that it does not know go to sbatch as they are."""
     from submitit.slurm.slurm import _get_default_parameters
 
     known, given = set(_get_default_parameters()), {"time": MINUTES, "cpus_per_task": 1}

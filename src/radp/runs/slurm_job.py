@@ -27,7 +27,7 @@ class ShardJob:
     place: Path
     shard: int
     share: Sequence[int]
-    again: bool = False  # it was told that it will be put back into the queue
+    again: bool = False  # SLURM will put it back into the queue
 
     def __call__(self) -> int:
         ledger = JsonLines(ledger_of(self.place, self.shard))

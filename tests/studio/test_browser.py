@@ -43,7 +43,9 @@ def opened(browser: Chromium, server: StudioServer) -> Iterator[None]:
     browser.errors.clear()
     browser.requests.clear()
     browser.open(server.address)
-    browser.wait_for("studio.state.ready && studio.state.answers > 0 && studio.plans.idle")
+    planned = "studio.state.ready && studio.state.answers > 0 && studio.plans.idle"
+    browser.wait_for(f"({planned}) || document.querySelector('.status.bad') !== null")
+    assert browser.evaluate("document.querySelector('.status.bad')?.textContent ?? ''") == ""
     yield
     assert browser.errors == []
     assert all(url.startswith((server.address, "data:", "blob:")) or url == "about:blank" for url in browser.requests)
@@ -101,8 +103,9 @@ def test_it_opens_draws_and_fits(browser: Chromium, tmp_path: Path) -> None:
     browser.screenshot(tmp_path / "studio.png")
     ego = pose(browser, "ego")
     x, y = on_screen(browser, ego["x"], ego["y"])
+    own = browser.evaluate("theme.color('ego-a')")
     with Image.open(tmp_path / "studio.png") as picture:
-        assert picture.convert("RGB").getpixel((int(x), int(y))) == (230, 159, 0)
+        assert "#{:02x}{:02x}{:02x}".format(*picture.convert("RGB").getpixel((int(x), int(y)))) == own
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert browser.evaluate("document.querySelectorAll('[data-rule]').length") == 6
 
@@ -218,7 +221,7 @@ def test_drive_on_shows_both_drives_in_step(browser: Chromium) -> None:
     browser.wait_for("studio.editor.at === 18 && studio.plans.idle")
     drag(browser, "ego", 0, -30)
     browser.click_on("#drive")
-    browser.wait_for("studio.state.drive !== null || document.querySelector('.status.bad') !== null", 900)
+    browser.wait_for("studio.state.drive !== null || document.querySelector('.status.bad') !== null")
     assert browser.evaluate("document.getElementById('status').textContent") == ""
     assert browser.evaluate("studio.state.drive.drives.length") == 2
     browser.evaluate("(studio.state.drive.player.pause(), studio.state.drive.player.seek(9))")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -71,6 +72,15 @@ def test_the_page_allows_its_own_script_alone(server: StudioServer) -> None:
     assert "default-src 'none'" in policy and "connect-src 'self'" in policy and "unsafe-eval" not in policy
     assert b"http://" not in body.replace(b"http://www.w3.org", b"") and b"https://" not in body
     assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_the_page_holds_every_class_that_it_makes(server: StudioServer) -> None:
+    """Its scripts are the viewer's in part, and what these need must come along."""
+    script = server.page.decode()
+    known, made = set(re.findall(r"^class (\w+)", script, re.M)), set(re.findall(r"\bnew ([A-Z]\w+)", script))
+    of_browsers = {"Set", "Map", "Promise", "Error", "Path2D", "DOMMatrix", "Blob", "ResizeObserver", "Uint8Array"}
+    assert made - known <= of_browsers | {"ARRAYS"}
+    assert {"Drive", "SceneView", "Overlays", "Curves", "Editor"} <= known
 
 
 def test_every_studio_has_a_token_of_its_own(server: StudioServer, folder: Path) -> None:
@@ -244,6 +254,10 @@ def test_drive_on_with_and_without_the_edits(server: StudioServer) -> None:
     assert [drive["samples"] for drive in result["drives"]] == [27, 27]
     assert result["drives"][0]["ego"]["xy"] != result["drives"][1]["ego"]["xy"]
     assert all(0 <= drive["score"] <= 1 for drive in result["drives"])
+    planned, scenery = ask(server, "plan")[1], json.loads(send(server, "GET", "api/scenario/0")[2])
+    assert result["drives"][0].keys() - {"trades", "overlay"} <= planned["drive"].keys(), "one script reads both"
+    read = set(re.findall(r"\bpage\.(\w+)", server.page.decode()))
+    assert read <= scenery.keys() | result.keys() | {"rules", "calibrated"}
 
 
 def test_a_drive_can_be_stopped(server: StudioServer) -> None:

@@ -20,7 +20,7 @@ class DriveStopped(BaseException):
 
 
 class CountedPlanner:
-    """A planner that computes alone, tells after each step, and stops when it is told to."""
+    """A planner that computes alone, reports after each step, and stops when it is asked to."""
 
     def __init__(self, planner: Planner, lock: threading.RLock, step: Callable[[], None]) -> None:
         self.planner, self.lock, self.step, self.name = planner, lock, step, planner.name

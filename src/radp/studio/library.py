@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from radp.evaluation.closed_loop import Run
+from radp.incidents.words import MOST_LEVEL
 from radp.metrics.drive import box_centers
 from radp.report.viewer.pack import ANGLE_STEP, Grid, pack
 from radp.report.viewer.road import RoadPicture, crop_road
@@ -57,6 +58,8 @@ class Scenery:
             "step": self.grid.step,
             "angle": ANGLE_STEP,
             "dt": scenario.dt,
+            "rate": 1.0 / scenario.dt,
+            "most": MOST_LEVEL,
             "samples": scenario.frames - 1,
             "car": [PACIFICA.length, PACIFICA.width],
             "types": [kind.name.lower().replace("_", " ") for kind in ObjectType],

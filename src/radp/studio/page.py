@@ -8,7 +8,7 @@ from importlib import resources
 
 from radp.report.viewer.page import MARK, static
 
-VIEWER_SCRIPTS = ("theme.js", "decode.js", "player.js", "scene.js", "curves.js", "card.js")
+VIEWER_SCRIPTS = ("theme.js", "decode.js", "player.js", "overlays.js", "scene.js", "curves.js", "card.js")
 OWN_SCRIPTS = ("server.js", "editor.js", "panel.js", "studio.js")
 
 

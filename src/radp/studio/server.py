@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import socket
 import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +27,7 @@ from radp.version import __version__
 MOST_BYTES = {"load": 200_000_000}  # of a request
 MOST_BYTES_ELSE = 1_000_000
 PATIENCE = 30.0  # s in which a request must have come
+MOST_DISCARDED, DISCARD_S = 64_000_000, 2.0  # bytes, and seconds, of what a refused request still sends
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 
 
@@ -73,6 +76,7 @@ class StudioHandler(BaseHTTPRequestHandler):
     server_version, sys_version = f"radp/{__version__}", ""
     protocol_version = "HTTP/1.1"
     timeout = PATIENCE
+    disable_nagle_algorithm = True  # else the body of an answer may wait 40 ms for the receipt of its head
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -131,8 +135,21 @@ class StudioHandler(BaseHTTPRequestHandler):
             kind, body = JSON, _json({"error": f"a fault of radp: {sentence(error)}"})
         try:
             self._send(status, kind, body)
+            if self.close_connection:
+                self._discard()
         except (ConnectionError, TimeoutError):
             self.close_connection = True
+
+    def _discard(self) -> None:
+        """Take what a refused client still sends. Closing on unread bytes resets the connection, and the answer is lost."""
+        end, taken = time.monotonic() + DISCARD_S, 0
+        self.connection.shutdown(socket.SHUT_WR)  # the answer is whole
+        while taken < MOST_DISCARDED and (left := end - time.monotonic()) > 0:
+            self.connection.settimeout(left)
+            some = self.connection.recv(1 << 16)
+            if not some:
+                return
+            taken += len(some)
 
     def _checked_path(self) -> str:
         """The path behind the token. Refusal unless the request is one of the page's own."""
@@ -163,6 +180,8 @@ class StudioHandler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.send_response(status)
+        if self.close_connection:
+            self.send_header("Connection", "close")
         for name, value in (
             ("Content-Type", kind),
             ("Content-Length", str(len(body))),

@@ -80,9 +80,8 @@ class Studio:
         moment = self.workshop.plan(asked.planner, asked.rules, scenario, asked.seed)
         why = explain_drive(moment, self.workshop.usual(asked.planner))
         rules = () if why is None else why.rules
-        drawn = drawn_data(moment, why, np.zeros(1, np.uint8), scenery.grid, REACH, rules)
         return {
-            "drive": {**drawn, "score": None, "card": [], "harmless": []},
+            "drive": drawn_data(moment, why, np.zeros(1, np.uint8), scenery.grid, REACH, rules),
             "rules": list(rules),
             "lights": pack(scenery.lights(scenario, 1)),
             "milliseconds": round(1000 * (time.perf_counter() - begin), 1),

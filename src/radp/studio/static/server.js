@@ -19,9 +19,20 @@ const ask = (() => {
 
 // One question at a time: while it is under way only the newest of those that come is kept.
 class Newest {
-  constructor(work) { Object.assign(this, { work, busy: false, waiting: null }); }
+  constructor(work) { Object.assign(this, { work, busy: false, waiting: null, soon: null, since: 0, timer: 0 }); }
+
+  // Ask when no other question has come for 50 ms, or after 200 ms: what is asked then finds nothing under way.
+  askSoon(question) {
+    const now = performance.now();
+    if (this.soon === null) this.since = now;
+    this.soon = question;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.ask(this.soon), Math.max(0, Math.min(50, this.since + 200 - now)));
+  }
 
   ask(question) {
+    clearTimeout(this.timer);
+    this.soon = null;
     if (this.busy) { this.waiting = question; return; }
     this.busy = true;
     this.work(question).finally(() => {
@@ -32,5 +43,5 @@ class Newest {
     });
   }
 
-  get idle() { return !this.busy; }
+  get idle() { return !this.busy && this.soon === null; }
 }

@@ -6,7 +6,7 @@ const studio = (() => {
   const canvas = element("canvas", { "aria-label": "Top view; drag what you want to change" });
   const latency = element("div", { className: "latency", text: "…" });
   const stage = element("div", { className: "view" }, canvas, latency);
-  const state = { ready: false, number: 0, step: 0, answers: 0, dropped: null, latencies: [], errors: 0, drive: null };
+  const state = { ready: false, number: 0, step: 0, answers: 0, dropped: null, latencies: [], errors: 0, drive: null, known: null };
   const editor = new Editor(canvas, camera, changed), panel = new Panel(editor, changed);
   const plans = new Newest(plan), fans = new Newest(fan);
 
@@ -22,15 +22,20 @@ const studio = (() => {
     if (selection) { panel.showSelected(); return; }
     if (dropped) state.dropped = dropped;
     editor.fan = null;
-    plans.ask({ asked: question(live), dropped });
+    const next = { asked: question(live), dropped };
+    if (live) plans.askSoon(next); else plans.ask(next);
     if (!live) panel.showChanges();
   }
 
   async function plan({ asked, dropped }) {
+    const text = JSON.stringify(asked);
     try {
-      const answer = await ask.post("plan", asked);
+      const known = dropped && text === state.known;  // what is let go without another move was planned while it was held
+      const answer = known ? editor.answer : await ask.post("plan", asked);
       if (asked.scenario !== state.number) return;
+      state.known = null;
       editor.show(answer, asked.step);
+      state.known = text;
       panel.showPressures();
       if (!editor.grabbed) panel.showSelected();
       panel.say("");
@@ -56,8 +61,7 @@ const studio = (() => {
   }
 
   async function open(number) {
-    state.number = number;
-    state.step = 0;
+    Object.assign(state, { number, step: 0, known: null });
     panel.say("Opening …");
     try {
       editor.open(await ask.get(`scenario/${number}`));
@@ -139,7 +143,8 @@ const studio = (() => {
     for (const id of ["drive-bar", "drive-curves", "card"]) find(id).hidden = false;
     find("edit-panel").hidden = true;
     find("card").replaceChildren();
-    const curves = new Curves(find("curves"), drives, page, player);
+    find("curves").replaceWith(find("curves").cloneNode());  // without what listened for drives before
+    const curves = new Curves(find("curves"), find("fold"), drives, page, player);
     const card = new Card(find("card"), drives, (frame) => { player.pause(); player.seek(frame); });
     find("drive-scrub").max = player.last;
     state.drive = { drives, views, player, curves, card };

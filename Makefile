@@ -6,7 +6,7 @@ EXTRAS := dev,train,nuplan,evaluate,slurm,onnx
 TORCH_INDEX ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo docs test test-all test-engines fuzz audit lint mutants clean
+.PHONY: setup demo docs test test-all test-docs test-engines fuzz audit lint mutants clean
 
 setup: $(STAMP)
 
@@ -35,11 +35,15 @@ test-all: setup
 	$(PIP) -e ".[ray]"
 	$(BIN)/python -m pytest -q
 
+# The notebooks and the tutorial, every cell and every command. Part of test-all.
+test-docs: setup
+	$(BIN)/python -m pytest -q tests/test_notebooks.py tests/test_tutorial.py
+
 # Workers, actors, nodes, jobs and drivers that are killed: Ray, and SLURM's jobs as processes. With Debian's slurm-wlm and
 # munge (and as root) also a real SLURM cluster of two nodes on this machine. Part of test-all.
 test-engines: setup
 	$(PIP) -e ".[ray]"
-	$(BIN)/python -m pytest -q tests/runs tests/cli/test_engine_verbs.py tests/training/test_srun.py
+	$(BIN)/python -m pytest -q tests/runs tests/cli/test_engine_verbs.py tests/cli/test_engine_kills.py tests/training/test_srun.py
 
 # Mutated files against every reader of the project: `make fuzz FUZZ="--inputs 50000 --seed 7"`; docs/reliability.md.
 FUZZ ?= --inputs 10000 --seed 0
@@ -57,6 +61,7 @@ lint: setup
 	$(BIN)/ruff format --check src tests examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
 
 # Change the code in one spot at a time: do the tests notice? (docs/reliability.md)
 mutants: setup

@@ -16,6 +16,7 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "src/radp/zoo/models/diffusion-planner-mini/CARD.md": "card-diffusion-planner-mini.md",
+    "src/radp/zoo/models/diffusion-planner-mini-v1/CARD.md": "card-diffusion-planner-mini-v1.md",
     "src/radp/zoo/models/radp-mini/CARD.md": "card-radp-mini.md",
 }
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")

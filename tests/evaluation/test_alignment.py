@@ -89,6 +89,7 @@ def test_the_sharper_source_is_the_better_one_and_the_difference_is_reported():
     aligned = align(made_drives(), resamples=500)
     teacher, head = aligned.macro["teacher"]["rho"], aligned.macro["head"]["rho"]
     assert teacher.value > head.value > 0 and teacher.low <= teacher.value <= teacher.high
+    assert aligned.less_teacher.keys() == set(aligned.sources) - {"teacher"}
     assert aligned.less_teacher["head"]["rho"].high < 0
     assert aligned.less_teacher["head"]["rho"].value == pytest.approx(head.value - teacher.value)
     assert abs(aligned.macro["teacher"]["shuffled"].value) < 0.05

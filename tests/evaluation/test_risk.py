@@ -17,11 +17,13 @@ from radp.evaluation.risk import (
     all_severities,
     future_risk,
     motion_of,
+    polygon_of,
     severities,
     shortfall,
     shortfall_before,
     smooth_motion,
 )
+from radp.geometry.ragged import Polygons
 from radp.metrics.score import evaluate
 from radp.scenario import Ego
 from radp.sim.rollout import Rollout, logged_agents
@@ -38,6 +40,13 @@ def test_risk_knows_nothing_of_the_rules():
     rules = {"radp.rules", *graph.find_descendants("radp.rules")}
     assert not rules & graph.find_upstream_modules("radp.evaluation.risk")
     assert rules & graph.find_upstream_modules("radp.attribution.teacher")  # the graph does see them
+
+
+def test_areas_by_the_even_odd_rule():
+    """A square with a triangular hole, the triangle alone, and a line, which has no area."""
+    square, triangle = [(0, 0), (4, 0), (4, 4), (0, 4)], [(1, 1), (3, 1), (2, 3)]
+    areas = Polygons.from_rings([[square, triangle], [triangle], [[(0, 0), (1, 1)]]])
+    assert [polygon_of(areas, i).area for i in range(3)] == [14.0, 2.0, 0.0]
 
 
 def test_windows_are_cut_at_the_end_and_count_with_half_of_them_left():

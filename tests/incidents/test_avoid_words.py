@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from radp.incidents.avoid import braked, on_way
-from radp.incidents.incident import Incident, Press, Remedy
+from radp.incidents.incident import Beat, Incident, Press, Remedy
 from radp.incidents.words import incident_sentences, jump_words, level_words, remedy_words
 
 STRAIGHT = np.stack((np.linspace(0, 50, 51), np.zeros(51), np.zeros(51)), -1)
@@ -66,3 +66,13 @@ def test_an_incident_says_what_pressed_and_what_was_tried() -> None:
         "Collision did not press more than usual in the 3 s before. Pressing: lane from 2.0 to 3.0 s"
     )
     assert tried == "None of 12 other drives in the 5 s before avoids it."
+
+
+@pytest.mark.parametrize(
+    ("other", "speed", "words"),
+    [("VEHICLE", 2.0, "drives 2.0"), ("PEDESTRIAN", 1.0, "walks 1.0"), ("VEHICLE", 0.0, "stands")],
+)
+def test_what_the_other_does_before(other: str, speed: float, words: str) -> None:
+    course = (Beat(1.0, 5.0, 0.0, 3.0, speed), Beat(4.0, 4.0, 0.0, 0.0, speed))
+    crash = Incident("m", "collision", "Collision", 1.0, 0.0, 40, 4.0, 40, "contact", "a", other, course=course)
+    assert f"3.0 m from it (it {words}" in " ".join(incident_sentences(crash))

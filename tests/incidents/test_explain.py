@@ -95,6 +95,11 @@ def test_sentences_of_calm_and_of_several_rules() -> None:
     moment["rules"] = [rule("lane", 2.0), rule("goal", 3.0), rule("speed", 0.5)]
     assert sentence(moment).startswith("At 1.0 s goal presses most, 3.0 times its usual level, from 1.0 s")
     assert sentence(moment).endswith("0.50 m to spare. Also above usual: lane (2.0 times its usual level).")
+    moment["rules"] = [{**rule("comfort", 2.0), "margin": -90.0, "unit": "m/s³", "worst": 0.1}]
+    said = "90.00 m/s³ beyond the bound in the first step, where the plan does not begin as the car moves."
+    assert sentence(moment).endswith(said)
+    moment["rules"][0]["worst"] = 2.0
+    assert sentence(moment).endswith("90.00 m/s³ beyond the bound.")
     moment["rules"] = [rule("lane", 0.0, None)]
     assert sentence(moment) == "At 1.0 s no rule presses on the plan."
 

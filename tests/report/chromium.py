@@ -25,7 +25,7 @@ FLAGS = (
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Chromium reads commands from descriptor 3 and answers on 4.
 START = "import os, sys; [os.dup2(int(sys.argv[1 + i]), 3 + i) for i in (0, 1)]; os.execv(sys.argv[3], sys.argv[3:])"
-PATIENCE = 120.0  # s for any one answer; a busy machine is slow, not broken
+PATIENCE = 900.0  # s for any one answer: on a busy machine a browser may get a fiftieth of a processor
 
 
 def chromium_path() -> str:
@@ -88,7 +88,7 @@ class Chromium:
             self._call("Page.navigate", url=url)
             deadline = time.monotonic() + PATIENCE
             while not self._loaded:
-                self._receive(deadline)
+                self._receive(deadline, f"{url} to be loaded")
         self.settle()
 
     def settle(self) -> None:
@@ -104,10 +104,12 @@ class Chromium:
 
     def wait_for(self, expression: str, patience: float = PATIENCE) -> Any:
         """Wait until an expression is true; of an object, ask whether it is null, since it comes back as a copy."""
-        deadline = time.monotonic() + patience
+        deadline, pause = time.monotonic() + patience, 0.02
         while not (value := self.evaluate(expression)):
+            time.sleep(pause)  # whom we wait for needs the processor, too
+            pause = min(1.5 * pause, 0.5)
             if time.monotonic() > deadline:
-                raise RuntimeError(f"never came true: {expression}")
+                raise RuntimeError(f"waited {patience:.0f} s for {expression}; errors of the page: {self.errors}")
             self.settle()
         return value
 
@@ -154,19 +156,19 @@ class Chromium:
         os.write(self._out, json.dumps(message).encode() + b"\0")
         deadline = time.monotonic() + PATIENCE
         while True:
-            answer = self._receive(deadline)
+            answer = self._receive(deadline, f"the answer to {method} {parameters}")
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
 
-    def _receive(self, deadline: float) -> dict[str, Any]:
+    def _receive(self, deadline: float, what: str) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             if not select.select([self._in], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise RuntimeError("Chromium does not answer")
+                raise RuntimeError(f"Chromium does not answer: waited {PATIENCE:.0f} s for {what}")
             chunk = os.read(self._in, 1 << 20)
             if not chunk:
-                raise RuntimeError("Chromium ended")
+                raise RuntimeError(f"Chromium ended (status {self._process.poll()}) while waiting for {what}")
             self._buffer += chunk
         text, _, self._buffer = self._buffer.partition(b"\0")
         message = json.loads(text)

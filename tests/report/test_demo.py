@@ -9,7 +9,11 @@ import pytest
 
 from radp.cli.main import main
 from radp.evaluation.settings import Simulation
-from radp.report import demo
+from radp.planners.learned import base_of
+from radp.report import demo, packaged_pages
+from radp.report.viewer import scenario_page, site
+from radp.report.viewer.page import static
+from radp.zoo import DEMO
 
 
 @pytest.fixture(autouse=True)
@@ -75,14 +79,14 @@ def test_scenarios_of_a_packaged_split_are_the_packaged_choice(tmp_path: Path, m
 
 
 def test_the_base_of_a_packaged_planner() -> None:
-    assert demo.base_of("radp-mini") == "diffusion-planner-mini"
-    assert demo.base_of("pdm_closed") == "log_replay"  # the baseline of these tests
+    assert base_of("radp-mini") == "diffusion-planner-mini-v1"
+    assert base_of("pdm_closed") == ""
 
 
 def test_quick_shows_the_packaged_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "DEMO", tmp_path / "packaged")
+    monkeypatch.setattr(packaged_pages, "DEMO", tmp_path / "packaged")
     assert main(["demo", "--quick", "--out", str(tmp_path / "out")]) == 2
     assert "no pages are packaged" in capsys.readouterr().err
     (tmp_path / "packaged").mkdir()
@@ -91,3 +95,13 @@ def test_quick_shows_the_packaged_pages(
     assert main(["demo", "--quick", "--out", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "index.html").as_uri() in capsys.readouterr().out
     assert (tmp_path / "out" / "0001-a.html").read_text() == "0001-a.html"
+
+
+def test_packaged_pages_have_the_scripts_of_today_and_are_small() -> None:
+    """`python scripts/demo_pages.py --renew` brings them up to date."""
+    pages = sorted(DEMO.glob("*.html"))
+    assert len(pages) == 7 and sum(file.stat().st_size for file in DEMO.iterdir() if file.is_file()) <= 4_000_000
+    for page in pages:
+        kind, text = site if page.name == "index.html" else scenario_page, page.read_text()
+        for name in (*kind.STYLES, *kind.SCRIPTS):
+            assert static(name) in text, f"{page.name} has another {name}"

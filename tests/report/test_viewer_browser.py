@@ -15,6 +15,7 @@ from PIL import Image
 import radp
 from radp.evaluation.closed_loop import Run
 from radp.report.viewer import Site, write_site
+from radp.zoo import DEMO
 from tests.report.chromium import Chromium
 from tests.report.conftest import FRAMES, HOSTILE
 from tests.report.test_viewer_weights import at
@@ -379,6 +380,28 @@ def test_one_scale_with_its_usual_line(browser: Chromium, crash: Path) -> None:
     assert browser.evaluate("viewer.curves.wordsOf(Math.log(2))") == "1.0×"
     browser.click_on("#scale")
     assert len(set(browser.evaluate("viewer.curves.rules.map((_, i) => viewer.curves.top(i))"))) == 1
+
+
+def test_calm_ones_of_many_rules_are_folded(browser: Chromium) -> None:
+    """A packaged page, with fourteen rules."""
+    page = next(iter(sorted(DEMO.glob("0*.html"))))
+    browser.open(page)
+    shown, calm = browser.evaluate("[viewer.curves.rows.length, viewer.curves.calm.length]")
+    assert calm > 0 and shown + calm == browser.evaluate("viewer.page.rules.length") == 14
+    peaks = "viewer.curves.calm.map((rule) => viewer.curves.peaks[rule])"
+    assert max(browser.evaluate(peaks)) <= math.log(2.5), "their tops are the least that a row shows"
+    assert "never above their usual level" in browser.evaluate("document.getElementById('fold').textContent")
+    browser.click_on("#fold")
+    assert browser.evaluate("viewer.curves.rows.length") == 14
+    assert browser.evaluate("viewer.curves.rowHeight") >= 26
+    box_of_rows = "document.querySelector('.rows')"
+    assert browser.evaluate(f"{box_of_rows}.scrollHeight > {box_of_rows}.clientHeight"), "more than fits"
+    assert browser.evaluate(f"viewer.curves.axis < {box_of_rows}.clientHeight"), "the axis is in view"
+    browser.wait_for("location.hash.includes('rules=all')")
+    browser.open(page, "#rules=all")
+    assert browser.evaluate("viewer.curves.rows.length") == 14
+    browser.open(DEMO / "index.html")
+    assert "×" in browser.evaluate("document.querySelector('#body td:nth-child(12)').textContent")
 
 
 @pytest.mark.parametrize("pages", ["crash", "two"])

@@ -10,6 +10,7 @@ from radp.model.config import MINI
 from radp.model.solver_table import solver_table
 from radp.runs.errors import BadInput
 from radp.runtime.manifest import read_manifest
+from radp.runtime.runtime import _arrays
 from radp.scene.normaliser import Normaliser
 
 
@@ -76,3 +77,11 @@ def test_files_that_were_cut_and_folders_without_an_export(folder, tmp_path):
         read_manifest(folder)
     with pytest.raises(BadInput, match="holds no exported planner"):
         read_manifest(tmp_path / "nothing")
+
+
+def test_a_golden_pair_that_would_fill_the_memory_is_refused(folder):
+    """A megabyte on the disk, a gigabyte in memory."""
+    np.savez_compressed(folder / "golden.npz", noise=np.zeros((1 << 28) // 8 + 1))
+    assert (folder / "golden.npz").stat().st_size < 1 << 20
+    with pytest.raises(ValueError, match="expected at most"):
+        _arrays(folder / "golden.npz")

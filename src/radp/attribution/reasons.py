@@ -14,7 +14,7 @@ from radp.attribution.teacher import Attribution
 from radp.rules import Rule, RuleContext
 from radp.sim.plan import STEP_SECONDS
 
-_ARRAYS = ("pressure", "level", "begins", "peak", "margin", "seam", "track", "share")
+_ARRAYS = ("pressure", "level", "begins", "peak", "margin", "worst", "seam", "track", "share")
 BEGINS = 0.5  # of the strongest step: where a rule begins to press
 
 
@@ -30,6 +30,7 @@ class Reasons:
     begins: np.ndarray  # (B, M) s, first step with half of the strongest step's pressure; NaN where nothing presses
     peak: np.ndarray  # (B, M) s, the strongest step
     margin: np.ndarray  # (B, M) what is left before the plan breaks the rule, negative beyond; NaN: does not apply
+    worst: np.ndarray  # (B, M) s, the step of that margin
     seam: np.ndarray  # (B, M) share of the plan's first three steps in the squared gradient; 0 where nothing presses
     track: np.ndarray  # (B,) the track with the largest share of the collision pressure; -1: none, or not known
     share: np.ndarray  # (B,) that share
@@ -65,7 +66,9 @@ def reasons_of(
     first = (why.per_step >= BEGINS * top).int().argmax(-1).numpy()
     last = why.per_step.argmax(-1).numpy()
     bound = context.bind(trajectory)
-    margin = -torch.stack([rule.violation(trajectory, bound).amax(-1) for rule in rules], -1).double().numpy()
+    violations = [rule.violation(trajectory, bound).max(-1) for rule in rules]
+    margin = -torch.stack([worst.values for worst in violations], -1).double().numpy()
+    step = torch.stack([worst.indices for worst in violations], -1).numpy()
     share, track = _largest_share(why)
     return Reasons(
         rules=why.rules,
@@ -76,6 +79,7 @@ def reasons_of(
         begins=np.where(presses, STEP_SECONDS * (first + 1), np.nan),
         peak=np.where(presses, STEP_SECONDS * (last + 1), np.nan),
         margin=np.where(np.isfinite(margin), margin, np.nan),
+        worst=np.where(np.isfinite(margin), STEP_SECONDS * (step + 1), np.nan),
         seam=why.seam_share.double().numpy(),
         track=track.numpy(),
         share=share.double().numpy(),

@@ -15,9 +15,10 @@ class Completion:
     Example:
         radp completion bash > ~/.local/share/bash-completion/completions/radp
         radp completion zsh > ~/.zfunc/_radp
+        radp completion fish > ~/.config/fish/completions/radp.fish
     """
 
-    shell: Positional[Literal["bash", "zsh", "tcsh"]]
+    shell: Positional[Literal["bash", "zsh", "fish"]]
     """The shell."""
 
     def __call__(self) -> int:

@@ -37,15 +37,18 @@ class Demo:
     """Print paths and summaries as JSON."""
 
     def __call__(self) -> int:
-        from radp.report.demo import copy_pages, demo_json, demo_table, run_demo
         from radp.runs.json_text import json_text
 
         if self.scenarios < 1:
             raise BadInput(f"scenarios is {self.scenarios}, expected at least 1")
         if self.quick:
+            from radp.report.packaged_pages import copy_pages
+
             index = copy_pages(self.out)
             print(json_text({"index": str(index)}) if self.json else f"open {index.resolve().as_uri()}")
         else:
+            from radp.report.demo import demo_json, demo_table, run_demo
+
             made = run_demo(self.out, self.scenarios, self.workers)
             index = made.site.index
             print(demo_json(made) if self.json else f"{demo_table(made)}\nopen {index.resolve().as_uri()}")

@@ -62,7 +62,7 @@ class Explain:
     agents: Agents = "reactive"
     """How the others move: reactive (IDM) or nonreactive (as in the log)."""
     limit: int | None = None
-    """At most this many scenarios, from the first."""
+    """At most this many scenarios: the first of each kind, then the second of each, and so on."""
     worst: int = 3
     """Moments to report beside the incidents, those of the highest pressure."""
     all_frames: bool = False
@@ -112,11 +112,11 @@ class Explain:
 
     def _driven(self, scenarios: str, planner: str) -> Iterable[Rollout]:
         from radp.planners import load_planner
-        from radp.scenario.splits import open_split
+        from radp.scenario.splits import limited, open_split, with_tokens
         from radp.sim.simulate import simulate
 
         split = open_split(scenarios)
-        chosen = [split[place] for place in _places(split.tokens(), self.token, scenarios)[: self.limit]]
+        chosen = limited(with_tokens(split, self.token) if self.token else split, self.limit)
         return simulate(load_planner(planner), chosen, self.agents, seed=self.seed, keep_plans=True)
 
     def _drives(self, rollouts: Iterable[Rollout], planner: str) -> list[Explained]:
@@ -163,21 +163,14 @@ class Explain:
         return found
 
 
-def _places(tokens: list[str], wanted: tuple[str, ...], where: str) -> list[int]:
-    """Places of the wanted tokens, or of all."""
-    unknown = [token for token in wanted if token not in tokens]
-    if unknown:
-        raise BadInput(f"{where} holds no scenario {unknown[0]!r}")
-    return [place for place, token in enumerate(tokens) if not wanted or token in wanted]
-
-
 def _kept(folder: Path, wanted: tuple[str, ...], limit: int | None) -> tuple[Iterable[Rollout], str]:
     """The drives of a run, and who drove."""
     from radp.evaluation.closed_loop import Run
+    from radp.scenario.splits import limited, with_tokens
 
     run = Run.open(folder)
-    tokens = run.split.tokens()
-    driven = [place for place in _places(tokens, wanted, str(folder)) if tokens[place] in run.store]
-    if not driven:
+    asked = with_tokens(run.split, wanted) if wanted else run.split
+    driven = asked.select([place for place, token in enumerate(asked.tokens()) if token in run.store])
+    if not len(driven):
         raise BadInput(f"{folder} holds no such drive yet")
-    return (run.store.read(run.split[place]) for place in driven[:limit]), run.job.planner
+    return (run.store.read(scenario) for scenario in limited(driven, limit)), run.job.planner

@@ -25,7 +25,7 @@ class ExportJson:
     out: Path
     """Folder to write to."""
     limit: int | None = None
-    """At most this many, from the first."""
+    """At most this many: the first of each kind, then the second of each, and so on."""
     compress: Literal["gz", "no"] = "gz"
     """gz for .json.gz, no for .json."""
     allow_missing: bool = False

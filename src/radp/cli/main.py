@@ -232,8 +232,10 @@ def _tyro(verb: Any, program: str, words: list[str]) -> Callable[[], int]:
 def completion_script(shell: str) -> str:
     """A script for a shell, made by tyro of all verbs and their options."""
     script = StringIO()
-    with redirect_stdout(script), suppress(SystemExit):
+    with redirect_stdout(script), redirect_stderr(StringIO()), suppress(SystemExit):
         tyro.cli(_union(VERBS), prog="radp", args=["--tyro-print-completion", shell], config=CONFIG)
+    if not script.getvalue().strip():
+        raise BadInput(f"this version of tyro makes no script for {shell}: pip install --upgrade tyro")
     return script.getvalue().rstrip()
 
 

@@ -41,7 +41,7 @@ class ViewDrives:
     out: Path | None = None
     """Folder for the pages; RUN/view if not given."""
     limit: int | None = None
-    """At most this many scenarios, from the first."""
+    """At most this many scenarios: the first of each kind, then the second of each, and so on."""
     token: tuple[str, ...] = ()
     """Only scenarios with these tokens."""
     gif: bool = False

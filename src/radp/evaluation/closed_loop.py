@@ -307,10 +307,12 @@ def _drive_missing(
 
 
 def sizes_of(count: int, batch: int, workers: int, engine: str) -> list[int]:
-    """Into how large pieces so many scenarios are cut: equal ones, or on Ray ones that shrink towards the end, so that
-    no worker waits long for the last."""
+    """Into how large pieces so many scenarios are cut: as many for each worker, or on Ray ones that shrink towards the
+    end, so that no worker waits long for the last."""
     sizes, left = [], count
     share = -(-count // (workers if engine == "local" else PIECES_OF_A_SHARD * workers))
+    if engine == "local" and workers > 1 and share > batch:
+        share = -(-count // (workers * -(-share // batch)))
     while left:
         sizes.append(min(batch, left, -(-left // (2 * workers)) if engine == "ray" else share))
         left -= sizes[-1]

@@ -111,10 +111,10 @@ def compare_drives(first: Rollout, second: Rollout) -> dict[str, Any]:
         )
     one, other = drive_violations(first), drive_violations(second)
     preference = _failed(first, second) or prefer({name: one[name] - other[name] for name in one if name in other})
-    told = preference.to_json()
-    sentence = f"{first.planner} is {outcome_words(told, second.planner)}"
+    found = preference.to_json()
+    sentence = f"{first.planner} is {outcome_words(found, second.planner)}"
     return {"token": first.scenario.token, "planners": [first.planner, second.planner], "sentence": sentence,
-            "violations": [one, other], **told}  # fmt: skip
+            "violations": [one, other], **found}  # fmt: skip
 
 
 def _failed(first: Rollout, second: Rollout) -> Preference | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from radp.attribution.cache import CACHE, FILES, PART
 from radp.evaluation.closed_loop import COMMAND, Run
-from radp.metrics.card import CARDS
+from radp.metrics.card import CARDS, read_cards
 from radp.runs.claim import BOOKS, driver_of
 from radp.runs.errors import BadInput
 from radp.runs.folder import RUN, RunFolder
@@ -70,8 +69,7 @@ def _drives(folder: Path) -> dict[str, Any]:
 
 def _failed_drives(folder: Path) -> dict[str, str]:
     """Drives that are there, with the reason why they score 0: the score cards say so."""
-    file = folder / CARDS
-    cards = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    cards = read_cards(folder) if (folder / CARDS).exists() else []
     return {card["token"]: str(card["failure"]) for card in cards if card.get("failure")}
 
 

@@ -8,14 +8,13 @@ import torch
 from radp.attribution.afterwards import Judged
 from radp.geometry.boxes import separation_of
 from radp.incidents.find import Event
-from radp.incidents.incident import Beat, Press
+from radp.incidents.incident import OF_MOTION, Beat, Press
 from radp.metrics.drive import LENGTH, WIDTH, Drive
 from radp.scenario import Ego
 from radp.sim.rollout import Rollout
 
 BEFORE = 30  # samples
 EVERY = 5  # samples between beats
-OF_MOTION = ("kinematics", "comfort")  # rules of differences: they see how a plan begins
 MOSTLY = 0.5  # share of the first three steps above which a pressure is a matter of how the plan begins
 
 
@@ -55,7 +54,7 @@ def gaps(drive: Drive, agent: int) -> np.ndarray:
 def presses(rollout: Rollout, judged: Judged | None, event: Event) -> tuple[Press, ...]:
     """Rules above their usual level in these seconds, the incident's own first, then by their peak.
 
-    Where the incident has somebody else in it, their part of the collision pressure is told apart from that of all
+    Where the incident has somebody else in it, their part of the collision pressure is kept apart from that of all
     others. Without levels: all that press, since nothing says what is usual.
     """
     if judged is None:

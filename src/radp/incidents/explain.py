@@ -15,9 +15,9 @@ from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute, on_rules_terms
 from radp.attribution.trade import trades_of
 from radp.incidents.avoid import find_remedies
-from radp.incidents.course import BEFORE, MOSTLY, OF_MOTION, beats, is_jump, presses
+from radp.incidents.course import BEFORE, MOSTLY, beats, is_jump, presses
 from radp.incidents.find import Event, events_of, touching
-from radp.incidents.incident import Explained, Incident
+from radp.incidents.incident import OF_MOTION, Explained, Incident
 from radp.incidents.trades import trades_at, trades_before, with_trade
 from radp.incidents.words import TITLES, incident_sentences, sentence
 from radp.metrics.drive import Drive, read_drive
@@ -220,8 +220,11 @@ def _moment(
     return {**moment, "sentence": sentence(moment)}
 
 
+NUMBERS = ("pressure", "level", "begins", "peak", "margin", "worst", "seam")  # of a rule in a moment
+
+
 def _rule(reasons: Reasons, i: int, m: int) -> dict[str, Any]:
-    numbers = {name: getattr(reasons, name)[i, m] for name in ("pressure", "level", "begins", "peak", "margin", "seam")}
+    numbers = {name: getattr(reasons, name)[i, m] for name in NUMBERS}
     clean = {name: None if np.isnan(value) else round(float(value), 4) for name, value in numbers.items()}
     name = reasons.rules[m]
     named = {"rule": name, "tier": tier_name(tier_of(name)), "calibrated": reasons.calibrated[m]}

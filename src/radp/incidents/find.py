@@ -122,7 +122,7 @@ def _speed_limit(rollout: Rollout, score: ScenarioScore, details: Details) -> Fo
 
 
 def _comfort(rollout: Rollout, score: ScenarioScore, details: Details) -> Found:
-    """Every bound that was broken, told together, at the first of them."""
+    """Every bound that was broken, reported together, at the first of them."""
     broken = [moment for moment in moments_of(score, "ego_is_comfortable") if (moment.margin or 0) <= 0]
     outside = np.zeros(len(details.time_us), dtype=bool)
     for name, (low, high) in BOUNDS.items():

@@ -6,6 +6,8 @@ import html
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+OF_MOTION = ("kinematics", "comfort")  # rules of differences: they see how a plan begins
+
 
 @dataclass(frozen=True)
 class Beat:

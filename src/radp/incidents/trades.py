@@ -51,5 +51,5 @@ def with_trade(moment: dict[str, Any], trade: Trade | None, rules: Sequence[Rule
     """The moment with what its plan trades, if it trades anything."""
     if trade is None:
         return {**moment, "trade": None}
-    told = trade_data(trade, rules, tracks)
-    return {**moment, "trade": told, "sentence": f"{moment['sentence']} {told['sentence']}"}
+    data = trade_data(trade, rules, tracks)
+    return {**moment, "trade": data, "sentence": f"{moment['sentence']} {data['sentence']}"}

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from radp.incidents.incident import Explained, Incident, Press, Remedy
+from radp.attribution.teacher import SEAM
+from radp.incidents.incident import OF_MOTION, Explained, Incident, Press, Remedy
 from radp.rules import registered_rules, rule_set
 from radp.rules.sets import ROAD
+from radp.sim.plan import STEP_SECONDS
 
 MOST_LEVEL = 20.0  # larger ratios are said as "more than"
+STANDS = 0.05  # m/s; what rounds to 0.0 stands
 UNCALIBRATED = "not calibrated: the pressures of different rules cannot be compared"
 SCALE = (
-    "Pressures are told as multiples of what is usual: 1 is the level that a rule reaches or exceeds in a quarter of "
+    "Pressures are given as multiples of what is usual: 1 is the level that a rule reaches or exceeds in a quarter of "
     "the moments in which it is felt."
 )
 
@@ -88,8 +91,16 @@ def sentence(moment: dict[str, Any]) -> str:
         words += f", because of {named} ({100 * moment['object']['share']:.0f} % of it)"
     known = {rule.name: rule.describes for rule in (*rule_set(ROAD), *registered_rules())}
     describes = known.get(top["rule"], top["rule"])
-    words += f": {describes}{margin_words(top)}" if top["margin"] is not None else ""
+    words += f": {describes}{margin_words(top)}{_at_the_seam(top)}" if top["margin"] is not None else ""
     return words + _others(ordered)
+
+
+def _at_the_seam(rule: dict[str, Any]) -> str:
+    """That an amount is not one of driving: it is reached where the plan takes over from the car."""
+    worst = rule.get("worst")
+    if rule["rule"] not in OF_MOTION or rule["margin"] >= 0 or worst is None or worst > SEAM * STEP_SECONDS + 1e-9:
+        return ""
+    return " in the first step, where the plan does not begin as the car moves"
 
 
 def _others(ordered: Sequence[dict[str, Any]]) -> str:
@@ -120,10 +131,11 @@ def incident_sentences(incident: Incident) -> tuple[str, ...]:
 
 def _course(incident: Incident) -> str:
     """Three of the beats: 3, 2 and 1 s before."""
-    parts = []
+    parts, moves = [], "walks" if incident.object == "PEDESTRIAN" else "drives"
     for beat in incident.course[:-1][::2]:
         gap = "" if beat.gap is None else f", {max(beat.gap, 0.0):.1f} m from it"
-        speed = "" if beat.other_speed is None else f" (it drives {beat.other_speed:.1f} m/s)"
+        theirs = beat.other_speed
+        speed = "" if theirs is None else " (it stands)" if theirs < STANDS else f" (it {moves} {theirs:.1f} m/s)"
         parts.append(f"at {beat.time:.1f} s {beat.speed:.1f} m/s{gap}{speed}")
     return f"Before: {'; '.join(parts)}." if parts else ""
 

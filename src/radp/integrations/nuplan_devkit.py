@@ -20,7 +20,7 @@ from radp.planners import load_planner
 from radp.runs.errors import BadInput, MissingExtra
 from radp.runs.json_text import json_text
 from radp.scenario import DT_US
-from radp.sim.controller import trajectories_from_plan
+from radp.sim.controller import followed_trajectories
 from radp.sim.plan import Plan
 from radp.sim.planner import start_planner
 
@@ -129,7 +129,7 @@ def world_poses(plan: Plan, ego: tuple[float, float, float]) -> tuple[np.ndarray
 
     The first pose is the present one, or the plan's own idea of it. A shorter plan goes on straight.
     """
-    read = trajectories_from_plan(plan, 1)
+    read = followed_trajectories(plan, 1)
     if read.failures[0] is not None:
         raise ValueError(read.failures[0])
     first = int(read.first[0])

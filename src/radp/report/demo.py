@@ -14,17 +14,16 @@ from radp.evaluation.closed_loop import COMMAND, SUMMARY, Run, run_simulation, s
 from radp.evaluation.settings import Simulation
 from radp.metrics.card import read_cards
 from radp.planners import UnknownPlanner, load_planner
-from radp.planners.learned import PLANNER
+from radp.planners.learned import base_of
 from radp.report.viewer import Site, write_site
 from radp.rules.sets import ROAD_V2
 from radp.runs.errors import BadInput
-from radp.runs.files import make_folder
 from radp.runs.folder import RunError, RunFolder
 from radp.runs.json_text import json_text
 from radp.runs.parallel import parallel_map
 from radp.scenario.neutral_json import save_json, scenario_to_json
 from radp.sources.synthetic import make_scenario
-from radp.zoo import DEMO, MODELS, list_models, list_splits
+from radp.zoo import DEMO, list_models, list_splits
 
 BEST_RULE_BASED, BASELINE = "pdm_closed", "idm"
 FAVOURITES = ("radp-mini",)  # packaged models, the best first; others follow by name
@@ -51,7 +50,7 @@ def run_demo(out: Path | str, count: int, workers: int) -> DemoResult:
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out} is a file; expected a folder for the demo")
     ours = best_planner()
-    shown = [ours, base_of(ours)]
+    shown = [ours, base_of(ours) or BASELINE]
     planners = [*shown, *(name for name in (BASELINE, BEST_RULE_BASED) if name not in shown)]
     usual = ours if calibration_of(None, ours) is not None else ""
     job = replace(choose_scenarios(out, count), planner=ours)
@@ -85,13 +84,6 @@ def best_planner() -> str:
     return BEST_RULE_BASED
 
 
-def base_of(planner: str) -> str:
-    """The packaged model that a packaged planner was made of; the baseline where there is none."""
-    file = MODELS / planner / PLANNER
-    base = Path(str(json.loads(file.read_bytes())["base"])).name if file.is_file() else ""
-    return base if base in list_models() else BASELINE
-
-
 def choose_scenarios(out: Path, count: int) -> Simulation:
     """What to drive: the packaged choice, else scenarios of a packaged split spread over its kinds, else made ones."""
     packaged = list_splits()
@@ -114,20 +106,6 @@ def packaged_choice(split: str) -> dict[str, str]:
         return {}
     choice = json.loads((DEMO / CHOICE).read_bytes())
     return {row["token"]: row["why"] for row in choice["scenarios"]} if choice["split"] == split else {}
-
-
-def copy_pages(out: Path | str) -> Path:
-    """The pages that come with the package, ready to look at -> their start page."""
-    out = Path(out)
-    if not (DEMO / "index.html").is_file():
-        raise BadInput("no pages are packaged here; radp demo without --quick drives and makes them")
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{out} is a file; expected a folder for the demo")
-    make_folder(out)
-    for page in DEMO.glob("*.html"):
-        shutil.copyfile(page, out / page.name)
-    shutil.copyfile(DEMO / "pages.json", out / "pages.json")
-    return out / "index.html"
 
 
 def _drive(piece: tuple[Simulation, Path]) -> None:

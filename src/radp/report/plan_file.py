@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from radp.runs.errors import BadInput, reading_file
 from radp.sim.observation import Observation
 from radp.sim.plan import Plan
 from radp.sim.planner import plan_from_world
-from radp.storage.unpacking import read_npz_arrays
+from radp.storage.unpacking import read_csv, read_npz_arrays
 
 FARTHEST = 1e8  # m from the origin: more is not on this planet
 COLUMNS = "x, y and heading (or cos, sin), and t if the step is not 0.1 s"
@@ -41,8 +40,7 @@ def read_plan(path: Path, now: Observation, world: bool = False) -> Plan:
 
 def _read_csv(path: Path) -> dict[str, np.ndarray]:
     with reading_file(path, ".csv with a header and numbers"):
-        with path.open(newline="") as file:
-            rows = list(csv.DictReader(file, skipinitialspace=True))
+        rows = read_csv(path)
         names = list(rows[0]) if rows else []
         return {str(name).strip(): np.array([float(row[name]) for row in rows]) for name in names}
 

@@ -21,6 +21,7 @@ from radp.evaluation.closed_loop import SUMMARY, Run, run_simulation, summarise_
 from radp.evaluation.planners import Row
 from radp.evaluation.settings import ReportScope, Simulation
 from radp.model.paths import model_path
+from radp.planners.learned import base_of
 from radp.planners.registry import PLANNERS
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
@@ -103,8 +104,8 @@ def chosen_setup(wanted: ReportScope) -> Setup:
     splits = wanted.splits or tuple(name for name in SPLITS if name in packaged)
     if not splits:
         raise BadInput("no split is packaged; name some with --splits")
-    base = wanted.base or BASE
-    ours = wanted.ours or (OURS if OURS in known else base)
+    ours = wanted.ours or (OURS if OURS in known else wanted.base or BASE)
+    base = wanted.base or base_of(ours) or BASE
     for split in splits:
         open_split(split)
     for name in (base, ours):

@@ -100,7 +100,7 @@ def test_a_table_that_stands_for_gigabytes_is_refused(tmp_path, monkeypatch):
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
     assert (tmp_path / "t.parquet").stat().st_size < 20_000
     monkeypatch.setattr("radp.sources.nuplan.results.MOST_BYTES", 1 << 20)
-    with pytest.raises(BadInput, match="it holds more than 1 MB"):
+    with pytest.raises(BadInput, match=r"it would fill [0-9]+ bytes, expected at most 1048576"):
         read_results(tmp_path / "t.parquet")
 
 
@@ -119,3 +119,10 @@ def test_means_without_scenarios_are_shown_and_are_json(tmp_path, capsys):
     assert main(["score", str(tmp_path / "t.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["score"] for row in found["means"]] == [0.5, 0.25] and not found["drives"]
+
+
+def test_a_text_table_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("scenario,planner_name,score,scenario_type\na,p,0.5,x\n" * 2)
+    monkeypatch.setattr("radp.storage.unpacking.MOST_CSV_BYTES", 60)
+    with pytest.raises(BadInput, match="it holds more than 0 MB"):
+        read_results(tmp_path / "t.csv")

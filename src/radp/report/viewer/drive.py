@@ -79,8 +79,8 @@ def drive_data(
     }
     if report.judged is not None:
         data["trades"] = _trades(report.rollout, report.judged)
-    if report.judged is not None and overlays:
-        data["overlay"] = overlay_data(report.rollout, report.judged, list(rules), grid)
+    if report.judged is not None and report.explanation is not None and overlays:
+        data["overlay"] = overlay_data(report.rollout, report.judged, report.explanation, rules, grid)
     return data
 
 
@@ -102,7 +102,8 @@ def drawn_data(
     reach: float,
     rules: Sequence[str],
 ) -> dict[str, Any]:
-    """JSON-ready. S samples, risk events (S,), pressures in the order of `rules`.
+    """JSON-ready, with every field that the scripts need; not scored, and without incidents. S samples, risk events
+    (S,), pressures in the order of `rules`.
 
     Tracks that never come within `reach` metres of the ego are left out.
     """
@@ -124,6 +125,11 @@ def drawn_data(
         },
         "tracks": _tracks(rollout, tracks, grid),
         "events": pack(events),
+        "score": None,
+        "card": [],
+        "harmless": [],
+        "over": pack(np.zeros(len(ego), np.uint8)),
+        "incidents": [],
     }
     if rollout.plans is not None:
         data["plans"] = _plans(rollout, rollout.plans, grid)

@@ -11,7 +11,8 @@ import torch
 from radp.attribution import attribute
 from radp.attribution.afterwards import Judged, scenes_of_drive, tracks_of_drive
 from radp.attribution.calibration import Calibration
-from radp.incidents.course import MOSTLY, OF_MOTION, shares_of
+from radp.incidents.course import MOSTLY, shares_of
+from radp.incidents.incident import OF_MOTION
 from radp.incidents.words import MOST_LEVEL
 from radp.rules import default_rules, registered_rules, rule_set
 from radp.rules.sets import ROAD

@@ -3,12 +3,14 @@ rule would move the plan."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from radp.attribution.afterwards import Judged
+from radp.report.viewer.explain import Explanation
 from radp.report.viewer.frames import to_world
 from radp.report.viewer.pack import Grid, pack
 from radp.sim.rollout import Rollout
@@ -18,20 +20,32 @@ OVER_STEP = 0.1  # m/s
 ARROW = 127  # length of the longest arrow of a rule in one plan
 
 
-def overlay_data(rollout: Rollout, judged: Judged, rules: list[str], grid: Grid) -> dict[str, Any]:
-    """JSON-ready, for K plans at P places: borders (K, P, 4) left and right; over (K, P); arrows (K, M, P, 2)."""
+def overlay_data(
+    rollout: Rollout, judged: Judged, why: Explanation, rules: Sequence[str], grid: Grid
+) -> dict[str, Any]:
+    """JSON-ready, for K plans at P places: borders (K, P, 4) left and right; over (K, P); arrows (K, N, P, 2) of N
+    rules, `of` their places in `rules`."""
     plans, last = judged.plans, judged.plans.shape[1] // EVERY * EVERY
     places = slice(EVERY - 1, last, EVERY)
     left, right = _borders(judged, plans[:, places, :2])
     over = _overspeed(judged)[:, places].numpy()
+    drawn = loudest(why, rules)
     borders = np.concatenate((to_world(rollout.ego, left), to_world(rollout.ego, right)), -1)
     return {
         "points": last // EVERY,
         "every": EVERY,
         "borders": pack(grid.positions(borders.reshape(len(plans), -1, 2))),
         "over": pack(np.clip(np.round(over / OVER_STEP), 0, 255).astype(np.uint8)),
-        "arrows": pack(_arrows(rollout, judged, rules, last)),
+        "of": drawn,
+        "arrows": pack(_arrows(rollout, judged, [rules[i] for i in drawn], last)),
     }
+
+
+def loudest(why: Explanation, rules: Sequence[str]) -> list[int]:
+    """Rules whose arrows can be drawn: those that press most in some sample, among all or with jumps left out."""
+    values, jumps = np.nan_to_num(why.columns(rules), nan=-1.0), why.jumps(rules)
+    calm = values if jumps is None else np.where(jumps, -1.0, values)
+    return sorted({*values.argmax(1).tolist(), *calm.argmax(1).tolist()})
 
 
 def _borders(judged: Judged, points: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -52,8 +66,8 @@ def _overspeed(judged: Judged) -> torch.Tensor:
     return torch.where(match.has_speed_limit, over, 0.0).clamp(min=0)
 
 
-def _arrows(rollout: Rollout, judged: Judged, rules: list[str], last: int) -> np.ndarray:
-    """(K, M, P, 2) int8, world: where each rule would move each half second of the plan; the longest is ARROW."""
+def _arrows(rollout: Rollout, judged: Judged, rules: Sequence[str], last: int) -> np.ndarray:
+    """(K, N, P, 2) int8, world: where each rule would move each half second of the plan; the longest is ARROW."""
     why = judged.why
     pieces = why.direction[:, :, :last, :2].double().unflatten(2, (-1, EVERY)).sum(3).numpy()
     heading = rollout.ego[: len(pieces), 2][:, None, None]

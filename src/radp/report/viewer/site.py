@@ -14,6 +14,7 @@ import numpy as np
 from radp.attribution.calibration import Calibration
 from radp.attribution.online import levels_of
 from radp.evaluation.closed_loop import Run
+from radp.incidents.words import MOST_LEVEL
 from radp.model.rule_weights import parse_weights
 from radp.report.viewer.drive import DriveReport
 from radp.report.viewer.explain import rule_words, rules_reported
@@ -23,10 +24,11 @@ from radp.report.viewer.scenario_page import scenario_page
 from radp.report.viewer.thumbnail import HEIGHT, WIDTH, thumbnail
 from radp.report.viewer.words import SHORT, TITLES, kind_words
 from radp.rules.sets import V2
-from radp.runs.errors import BadInput
+from radp.runs.errors import BadInput, did_you_mean
 from radp.runs.files import write_atomically, write_json_atomically
 from radp.runs.progress import Progress
 from radp.scenario import Scenario
+from radp.scenario.parts import spread_over_kinds
 from radp.version import __version__
 
 INDEX, LIST = "index.html", "pages.json"
@@ -93,7 +95,7 @@ def write_site(
             progress.advance()
     names_shown = list(dict.fromkeys(rule for one in shown for rule in one))
     _align_pressures(rows, names_shown)
-    write_atomically(out / INDEX, index_page(listed, rows, names_shown).encode())
+    write_atomically(out / INDEX, index_page(listed, rows, names_shown, None not in calibrations).encode())
     return Site(out / INDEX, {one.token: out / name for one, name in zip(chosen, names)}, rows)
 
 
@@ -143,12 +145,13 @@ def write_films(runs: Sequence[Run], site: Site, suffixes: Sequence[str], rules:
 
 
 def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> list[Chosen]:
-    """Scenarios to show, in the order of the split."""
+    """Scenarios to show, in the order of the split; a limit is spread over their kinds."""
     every = runs[0].split.tokens()
     driven = [{token for token in every if token in run.store} for run in runs]
     unknown = [token for token in tokens if token not in driven[0]]
     if unknown:
-        raise BadInput(f"{runs[0].folder.path} holds no drive of scenario {unknown[0]!r}")
+        near = did_you_mean(unknown[0], driven[0])
+        raise BadInput(f"{runs[0].folder.path} holds no drive of scenario {unknown[0]!r}{near}")
     wanted = set(tokens) or driven[0]
     for run, known in zip(runs[1:], driven[1:]):
         if not wanted & known:
@@ -160,7 +163,10 @@ def choose(runs: Sequence[Run], limit: int | None, tokens: Sequence[str]) -> lis
     ]
     if not found:
         raise BadInput(f"{runs[0].folder.path} holds no drives yet")
-    return found[:limit]
+    if limit is None:
+        return found
+    kinds = runs[0].split.kind_of_each()
+    return [found[i] for i in spread_over_kinds([kinds[one.position] for one in found], limit)]
 
 
 def report_drive(
@@ -175,13 +181,15 @@ def page_name(position: int, token: str) -> str:
     return f"{position + 1:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '-', token)[:60].strip('-')}.html"
 
 
-def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> str:
+def index_page(runs: Sequence[Run], rows: Sequence[dict[str, Any]], rules: Sequence[str], calibrated: bool) -> str:
     """The start page."""
     data = {
         "version": __version__,
         "runs": [_run_words(run) for run in runs],
         "metrics": [{"name": name, "short": SHORT[name], "title": TITLES[name]} for name in TITLES],
         "rules": rule_words(rules),
+        "calibrated": calibrated,
+        "most": MOST_LEVEL,
         "thumb": [WIDTH, HEIGHT],
         "rows": list(rows),
     }

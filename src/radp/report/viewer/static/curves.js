@@ -2,18 +2,24 @@
 // Pressures over time, one row a rule, with what really happened marked under each row and one cursor through all.
 // Heights are log(1 + level); the level, times the usual one, is what is written. A row shows at least 1.5 times the
 // usual level, so that its line is always there and calm rows look calm; without levels at least a pressure of 0.05.
-const VALUE_WIDTH = 62, AXIS_HEIGHT = 18, STRIP = 5, USUAL = Math.log(2), LEAST_TOP = 0.05, MANY = 8, ROW = 20;
+// Of many rules, those that stay calm all the time are folded, and named on the button that unfolds them. Rows that do
+// not fit scroll; the axis stays in view.
+const VALUE_WIDTH = 62, NAME_AT = 24, TOP_WIDTH = 34, AXIS_HEIGHT = 18, STRIP = 5, USUAL = Math.log(2), LEAST_TOP = 0.05, MANY = 8, ROW = 27;
+const NAME_FONT = "600 12px system-ui, sans-serif";
 
 class Curves {
-  constructor(canvas, drives, page, player, stored = drives) {
-    Object.assign(this, { canvas, drives, page, player, rules: page.rules, context: canvas.getContext("2d") });
+  constructor(canvas, fold, drives, page, player, stored = drives) {
+    Object.assign(this, { canvas, fold, drives, page, player, rules: page.rules, context: canvas.getContext("2d"), box: canvas.parentElement });
     this.common = false;
     this.least = page.calibrated ? Math.log1p(1.5) : LEAST_TOP;
     this.shown = drives.map(() => true);
     this.hover = null;
-    this.peaks = this.rules.map((_, rule) => Math.max(this.least, ...stored.map((drive) => this.#peak(drive, rule))));
-    if (this.rules.length > MANY) canvas.style.height = `${ROW * this.rules.length + AXIS_HEIGHT}px`;
+    const peaks = this.rules.map((_, rule) => Math.max(...stored.map((drive) => this.#peak(drive, rule))));
+    this.peaks = peaks.map((peak) => Math.max(this.least, peak));
+    const felt = (rule) => (page.calibrated ? peaks[rule] >= USUAL : peaks[rule] > 0) || stored.some((drive) => this.#happened(drive, rule));
+    this.calm = this.rules.flatMap((_, rule) => (felt(rule) ? [] : [rule]));
     this.readColors();
+    this.unfold(this.rules.length <= MANY);
     this.#listen();
   }
 
@@ -23,14 +29,37 @@ class Curves {
     return top;
   }
 
+  // Whether a risk of this rule happened anywhere.
+  #happened(drive, rule) {
+    return this.page.risks.some((risk, bit) => risk.rule === this.rules[rule].name && drive.events.some((events) => (events >> bit) & 1));
+  }
+
+  // Show all rules, or only those that were felt.
+  unfold(all) {
+    const folds = this.rules.length > MANY && this.calm.length > 0 && this.calm.length < this.rules.length;
+    this.all = all || !folds;
+    this.rows = this.rules.flatMap((_, rule) => (this.all || !this.calm.includes(rule) ? [rule] : []));
+    this.context.font = NAME_FONT;
+    this.widest = Math.max(...this.rows.map((rule) => this.context.measureText(this.rules[rule].name).width));
+    this.canvas.style.minHeight = `${ROW * this.rows.length + AXIS_HEIGHT}px`;
+    this.fold.hidden = !folds;
+    this.fold.setAttribute("aria-expanded", this.all);
+    const calm = this.page.calibrated ? "never above their usual level" : "never felt";
+    this.fold.textContent = `${this.all ? "▾ Fold" : "▸"} ${this.calm.length} rules ${calm}: ${this.calm.map((rule) => this.rules[rule].name).join(", ")}`;
+    this.player.refresh();
+  }
+
   readColors() {
     this.color = Object.fromEntries(["panel", "ink", "muted", "line", "ego-a", "ego-b", "pressure", "bad"].map((n) => [n, theme.color(n)]));
     this.rowColor = this.rules.map(({ name }) => theme.color(`rule-${name}`) || theme.color("ink"));
   }
 
-  get left() { return this.canvas.clientWidth < 560 ? 106 : 112; }
+  get left() { return NAME_AT + this.widest + TOP_WIDTH; }
   get right() { return this.canvas.clientWidth - VALUE_WIDTH; }
-  get rowHeight() { return (this.canvas.clientHeight - AXIS_HEIGHT) / this.rules.length; }
+  get rowHeight() { return (this.canvas.clientHeight - AXIS_HEIGHT) / this.rows.length; }
+  get bottom() { return this.rowHeight * this.rows.length; }
+  get above() { return this.whole ? 0 : this.box.scrollTop; }  // what is scrolled away
+  get axis() { return this.whole ? this.bottom : Math.min(this.bottom, this.above + this.box.clientHeight - AXIS_HEIGHT); }
   x(time) { return this.left + (this.right - this.left) * (this.player.last ? time / this.player.last : 0); }
   timeAt(x) { return ((x - this.left) / (this.right - this.left)) * this.player.last; }
   top(rule) { return this.common ? Math.max(...this.peaks) : this.peaks[rule]; }
@@ -52,17 +81,22 @@ class Curves {
     this.canvas.addEventListener("pointerup", end);
     this.canvas.addEventListener("pointercancel", end);
     this.canvas.addEventListener("pointerleave", () => { this.hover = null; this.player.refresh(); });
+    this.box.onscroll = () => this.player.refresh();
+    this.fold.onclick = () => this.unfold(!this.all);
   }
 
-  draw() {
+  // whole: also what is scrolled away, for pictures.
+  draw(whole = false) {
+    this.whole = whole;
     const ratio = devicePixelRatio || 1, c = this.context, width = this.canvas.clientWidth, height = this.canvas.clientHeight;
     const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, height);
     c.textBaseline = "middle";
+    this.#drawGrid();
+    this.rows.forEach((rule, row) => this.#drawRow(rule, row * this.rowHeight));
     this.#drawAxis();
-    this.rules.forEach((_, rule) => this.#drawRow(rule));
     this.#drawIncidents();
     this.#drawCursor();
   }
@@ -71,13 +105,12 @@ class Curves {
   wordsOf(value) {
     if (Number.isNaN(value)) return "–";
     if (!this.page.calibrated) return value.toFixed(2);
-    const level = Math.expm1(value);
-    return level > this.page.most ? `>${this.page.most}×` : `${level.toFixed(level < 9.95 ? 1 : 0)}×`;
+    return levelWords(value, this.page.most);
   }
 
   // Flags at incidents, and where the last chance to avoid them was.
   #drawIncidents() {
-    const c = this.context, bottom = this.rowHeight * this.rules.length;
+    const c = this.context, bottom = this.axis;
     this.drives.forEach((drive, i) => {
       if (!this.shown[i]) return;
       for (const { frame, end, lost } of drive.incidents) {
@@ -107,32 +140,40 @@ class Curves {
     });
   }
 
-  #drawAxis() {
-    const c = this.context, bottom = this.rowHeight * this.rules.length, seconds = this.player.last / this.player.rate;
+  // Seconds that are written on the axis.
+  #ticks() {
+    const seconds = this.player.last / this.player.rate;
     const every = [0.5, 1, 2, 5, 10, 20, 60].find((step) => (seconds / step) * 34 <= this.right - this.left) ?? 120;
-    c.font = "11px system-ui, sans-serif";
-    c.textAlign = "center";
-    for (let t = 0; t <= seconds + 1e-6; t += every) {
-      const x = this.x(t * this.player.rate);
-      c.fillStyle = this.color.line;
-      c.fillRect(x, 0, 1, bottom);
-      c.fillStyle = this.color.muted;
-      c.fillText(`${+t.toFixed(1)}${t === 0 ? " s" : ""}`, x, bottom + AXIS_HEIGHT / 2 + 1);
-    }
+    return Array.from({ length: Math.floor((seconds + 1e-6) / every) + 1 }, (_, i) => i * every);
   }
 
-  #drawRow(rule) {
-    const c = this.context, y0 = rule * this.rowHeight, base = y0 + this.rowHeight - STRIP - 3;
+  #drawGrid() {
+    this.context.fillStyle = this.color.line;
+    for (const t of this.#ticks()) this.context.fillRect(this.x(t * this.player.rate), 0, 1, this.bottom);
+  }
+
+  #drawAxis() {
+    const c = this.context, top = this.axis;
+    c.fillStyle = this.color.panel;
+    c.fillRect(0, top, this.canvas.clientWidth, AXIS_HEIGHT);
+    c.font = "11px system-ui, sans-serif";
+    c.textAlign = "center";
+    c.fillStyle = this.color.muted;
+    for (const t of this.#ticks()) c.fillText(`${+t.toFixed(1)}${t === 0 ? " s" : ""}`, this.x(t * this.player.rate), top + AXIS_HEIGHT / 2 + 1);
+  }
+
+  #drawRow(rule, y0) {
+    const c = this.context, base = y0 + this.rowHeight - STRIP - 3;
     c.fillStyle = this.color.line;
     c.fillRect(this.left, Math.round(base), this.right - this.left, 1);
-    c.font = "600 12px system-ui, sans-serif";
+    c.font = NAME_FONT;
     c.textAlign = "left";
     c.fillStyle = this.color.ink;
-    c.fillText(this.rules[rule].name, 24, y0 + this.rowHeight / 2);
+    c.fillText(this.rules[rule].name, NAME_AT, y0 + this.rowHeight / 2);
     c.font = "9.5px system-ui, sans-serif";
     c.textAlign = "right";
     c.fillStyle = this.color.muted;
-    c.fillText(this.wordsOf(this.top(rule)), this.left - 4, y0 + 8);
+    c.fillText(this.wordsOf(this.top(rule)), this.left - 4, y0 + 9);
     this.#drawUsual(base, y0 + 4, this.top(rule));
     c.fillStyle = this.rowColor[rule];
     c.beginPath();
@@ -219,7 +260,7 @@ class Curves {
   }
 
   #drawCursor() {
-    const c = this.context, bottom = this.rowHeight * this.rules.length, x = this.x(this.player.time);
+    const c = this.context, top = this.above, bottom = this.axis, x = this.x(this.player.time);
     if (this.hover && !this.dragging) {
       c.fillStyle = this.color.muted;
       c.globalAlpha = 0.5;
@@ -229,17 +270,17 @@ class Curves {
     c.fillStyle = this.color.ink;
     c.fillRect(x - 0.75, 0, 1.5, bottom);
     c.beginPath();
-    c.moveTo(x - 5, 0);
-    c.lineTo(x + 5, 0);
-    c.lineTo(x, 7);
+    c.moveTo(x - 5, top);
+    c.lineTo(x + 5, top);
+    c.lineTo(x, top + 7);
     c.fill();
   }
 
   // What is under the pointer, in words: the rule's pressure and the risks of that moment.
   words() {
     if (!this.hover) return null;
-    const rule = Math.floor(this.hover.y / this.rowHeight);
-    if (rule >= this.rules.length) return null;
+    const rule = this.hover.y < this.axis ? this.rows[Math.floor(this.hover.y / this.rowHeight)] : undefined;
+    if (rule === undefined) return null;
     const frame = Math.round(this.timeAt(this.hover.x)), { name, describes } = this.rules[rule];
     const lines = [`${name} at ${(frame / this.player.rate).toFixed(1)} s: pressure on the plan's ${describes}`];
     this.drives.forEach((drive, i) => {

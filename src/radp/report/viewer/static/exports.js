@@ -14,7 +14,9 @@ const exporting = {
       c.drawImage(canvas, x, 0);
       x += canvas.width;
     }
+    curves.draw(true);
     c.drawImage(below, 0, height);
+    curves.draw();
     return sheet;
   },
 

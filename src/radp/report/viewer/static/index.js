@@ -3,7 +3,7 @@
 (() => {
   const page = readData(), find = (id) => document.getElementById(id), two = page.runs.length > 1;
   const state = { column: "score", down: false, by: 0, words: "" };
-  const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+  const wordsOf = (value, { words, digits }) => (value === null || value === undefined ? "–" : words ? words(value) : value.toFixed(digits));
   const drive = (row, i) => row.drives[i];
 
   // Each column: a name, and what a drive is worth in it.
@@ -13,8 +13,8 @@
       key: `metric-${name}`, short, title, value: (d) => (d.metrics[i] === null ? null : 100 * d.metrics[i]), digits: 0, group: "metrics",
     })),
     ...page.rules.map(({ name, describes }, i) => ({
-      key: `pressure-${name}`, short: name, title: `Highest pressure of the rule ${name} on a plan (${describes})`, group: "pressures",
-      value: (d) => d.pressures?.[i] ?? null, digits: 2,
+      key: `pressure-${name}`, rule: name, short: name.replaceAll("_", " "), group: "pressures", value: (d) => d.pressures?.[i] ?? null,
+      title: `Highest pressure of the rule ${name} on a plan (${describes})`, words: (value) => (page.calibrated ? levelWords(value, page.most) : value.toFixed(2)),
     })),
     { key: "risky", short: "risky samples", title: "Samples in which a risk happened", value: (d) => d.risky, digits: 0, group: "" },
   ];
@@ -58,9 +58,9 @@
 
   function cell(row, column) {
     const lines = page.runs.map((_, i) => {
-      const d = drive(row, i), value = d ? column.value(d) : null, chip = element("span", { className: "chip", text: number(value, column.digits) });
+      const d = drive(row, i), value = d ? column.value(d) : null, chip = element("span", { className: "chip", text: wordsOf(value, column) });
       if (value !== null && column.group === "metrics") chip.classList.add(value === 0 ? "zero" : value === 100 ? "full" : "some");
-      if (value !== null && column.group === "pressures") chip.style.background = `color-mix(in srgb, var(--rule-${column.short}, var(--ink)) ${Math.round(55 * value / peaks.get(column.key))}%, transparent)`;
+      if (value !== null && column.group === "pressures") chip.style.background = `color-mix(in srgb, var(--rule-${column.rule}, var(--ink)) ${Math.round(55 * value / peaks.get(column.key))}%, transparent)`;
       if (column.key === "score" && d?.failure) chip.title = d.failure;
       const letter = two && column.key === "score" ? element("span", { text: "AB"[i], className: `letter ${"ab"[i]}` }) : null;
       return element("div", { className: two ? "two" : "" }, letter, chip);
@@ -94,7 +94,7 @@
     };
     const count = (group) => columns.filter((column) => column.group === group).length;
     const groups = element("tr", {}, element("th", { className: "span", colspan: 3 }), element("th", { className: "span", colspan: count("metrics"), text: "metrics, %" }),
-      element("th", { className: "span", colspan: count("pressures"), text: "highest pressure" }), element("th", { className: "span" }));
+      element("th", { className: "span", colspan: count("pressures"), text: page.calibrated ? "highest pressure, times its usual level" : "highest pressure, not calibrated" }), element("th", { className: "span" }));
     const names = element("tr", {}, element("th", {}), sorter("name", "scenario", "Kind and token", true), ...columns.map(({ key, short, title }) => sorter(key, short, title)));
     find("head").replaceChildren(groups, names);
   }

@@ -107,10 +107,11 @@ class Overlays {
 
   #arrows(frame) {
     const { drive, view } = this, c = view.context, { overlay } = drive, rule = this.strongest(frame);
-    if (!overlay || rule < 0 || frame >= drive.explained) return;
+    const place = overlay ? overlay.of.indexOf(rule) : -1;
+    if (place < 0 || frame >= drive.explained) return;
     const color = view.ruleColor(rule);
     for (let k = 0; k < overlay.points; k++) {
-      const at = 2 * ((frame * this.rules.length + rule) * overlay.points + k);
+      const at = 2 * ((frame * overlay.of.length + place) * overlay.points + k);
       const dx = overlay.arrows[at] / 127, dy = overlay.arrows[at + 1] / 127, size = Math.hypot(dx, dy);
       if (size < 0.05) continue;
       const [x, y] = this.#planPoint(frame, k), length = LONGEST_ARROW * view.pixel, head = Math.min(6 * view.pixel, 0.5 * length * size);

@@ -8,7 +8,7 @@ const viewer = (() => {
   const player = new Player(page.samples, longest.time[longest.samples - 1]);
   const camera = new Camera(), road = unpackRoad(page.road, page.step);
   const views = drives.map(makeView);
-  const curves = new Curves(find("curves"), drives, page, player, stored);
+  const curves = new Curves(find("curves"), find("fold"), drives, page, player, stored);
   const jump = (frame) => { player.pause(); player.seek(frame); };
   let list = new IncidentList(find("incidents"), drives, jump), card = new Card(find("card"), drives, jump);
   const sliders = weighted && Object.keys(page.weights[0]).length ? new WeightSliders(find("weights"), page.weights, showStored) : null;
@@ -239,7 +239,7 @@ const viewer = (() => {
 
   function keepAddress(seconds) {
     const { zoom, follow, x, y, headingUp } = camera, on = LAYERS.map(([name]) => name).filter((name) => layers[name]);
-    address.write(address.text({ time: seconds, zoom, follow, x, y, up: headingUp, show: drives.length > 1 ? showing : null, layers: on, common: curves.common, drive: sliders ? sliders.chosen : null }));
+    address.write(address.text({ time: seconds, zoom, follow, x, y, up: headingUp, show: drives.length > 1 ? showing : null, layers: on, common: curves.common, all: curves.all && !find("fold").hidden, drive: sliders ? sliders.chosen : null }));
   }
 
   function goToAddress() {
@@ -255,6 +255,7 @@ const viewer = (() => {
     fillLayers();
     if (sliders && wanted.drive !== null && stored[wanted.drive]) showStored(wanted.drive);
     if (wanted.common !== null) setCommonScale(wanted.common);
+    if (wanted.all) curves.unfold(true);
     player.seek(wanted.time === null ? 0 : Math.round(wanted.time * player.rate));
   }
 

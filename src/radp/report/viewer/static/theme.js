@@ -39,3 +39,9 @@ function element(tag, { text, title, className, ...attributes } = {}, ...childre
 }
 
 const readData = () => JSON.parse(document.getElementById("data").textContent);
+
+// A pressure, log(1 + level), in words: how many times its usual level.
+function levelWords(pressure, most) {
+  const level = Math.expm1(pressure);
+  return level > most ? `>${most}×` : `${level.toFixed(level < 9.95 ? 1 : 0)}×`;
+}

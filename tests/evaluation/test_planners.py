@@ -17,6 +17,7 @@ from radp.metrics.card import CARDS
 from radp.metrics.score import METRICS
 from radp.planners import load_planner
 from radp.planners.registry import PLANNERS
+from radp.runs.errors import BadInput
 from radp.scenario.store import ScenarioWriter
 from radp.sim.planner import is_random
 from radp.sim.simulate import simulate
@@ -167,3 +168,10 @@ def test_the_command_writes_table_and_json(store, tmp_path, capsys):
     for wrong, words in ((["--seeds", "0"], "seeds is 0"), (["--base", "idm"], "base is 'idm', expected one of")):
         assert main([*command, *wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_two_planners_of_one_name_are_refused_before_any_drives(store, tmp_path):
+    given = wanted(store, "runs/one/planner", "runs/two/planner")
+    with pytest.raises(BadInput, match="runs/one/planner and runs/two/planner have the same last name"):
+        compare(given, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -89,6 +89,8 @@ def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float
     """
     if wanted.seeds < 1:
         raise BadInput(f"seeds is {wanted.seeds}, expected at least 1")
+    for given in (wanted.planners, wanted.splits):
+        check_distinct(given)
     loaded = {planner: load_planner(planner) for planner in wanted.planners}  # all are known before any drives
     for split in wanted.splits:
         open_split(split)
@@ -113,6 +115,15 @@ def drive(job: Simulation, out: Path, workers: int = 1, plan_timeout: float | No
 def names_of(job: Simulation) -> tuple[str, str, str]:
     """Split, agents and planner, as tables call them."""
     return Path(job.scenarios).name, job.agents, Path(job.planner).name
+
+
+def check_distinct(given: Sequence[str]) -> None:
+    """BadInput if two of them would have one name, and so one row and one folder, in the table."""
+    known: dict[str, str] = {}
+    for one in given:
+        other = known.setdefault(Path(one).name, one)
+        if other != one:
+            raise BadInput(f"{other} and {one} have the same last name, which names rows and runs; rename or link one")
 
 
 def run_folder(job: Simulation, out: Path) -> Path:

@@ -16,7 +16,7 @@ from radp.runs.errors import BadInput
 from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch
 from radp.training.own_plans import best_of
-from radp.training.rule_terms import RuleTerms
+from radp.training.rule_terms import RuleTerms, along_the_way
 from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig, WeightingConfig
 from tests.made_models import SAMPLED, randomised
 from tests.made_scenes import made_scene
@@ -143,6 +143,24 @@ def test_the_second_context_sees_what_would_happen_if_all_went_on():
     for contexts, counts in (("executed", False), ("constant", True), ("both", True)):
         terms = RuleTerms(AlignConfig(avoid=replace(AVOID, contexts=contexts)))
         assert bool(terms.judge(plan, terms.contexts(moment, 80)).opened) == counts
+
+
+def test_along_the_way_rules_brake_and_do_not_swerve():
+    beside = (30.0, 0.6, 0.3, 0.0, 4.5)  # turned, and to the left: the rule alone would push to the right
+    turn = torch.tensor(0.2)
+    pulls = {}
+    for along in (False, True):
+        plan = straight_plan(speed=10.0).requires_grad_()
+        found, collision, _ = judged(plan, (beside,), along=along)
+        (pulls[along],) = torch.autograd.grad(found.terms[0, collision], plan)
+        assert torch.equal(found.terms, judged(plan, (beside,))[0].terms), "the costs are the same"
+    assert float(pulls[False][..., 1].abs().max()) > 1e-3 < float(pulls[True][..., 0].abs().max())
+    assert not pulls[True][..., 1:].any()
+    torch.testing.assert_close(pulls[True][..., 0], pulls[False][..., 0])
+    heading = torch.stack((turn.cos(), turn.sin()))
+    turned = torch.cat((torch.rand(1, 5, 2), heading.expand(1, 5, 2)), -1).requires_grad_()
+    (pull,) = torch.autograd.grad((along_the_way(turned)[..., :2] * torch.tensor([0.0, 1.0])).sum(), turned)
+    torch.testing.assert_close(pull[0, 0, :2], turn.sin() * heading)  # what of a push to the left is ahead
 
 
 # ---- ranked

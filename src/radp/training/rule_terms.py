@@ -12,7 +12,7 @@ from radp.rules import Rule, RuleContext, rule_costs, rule_set
 from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_off_road
 from radp.rules.scales import RuleScales
 from radp.runs.errors import BadInput
-from radp.scene.scene import Scene
+from radp.scene.scene import COS_SIN, XY, Scene
 from radp.training.rule_weighting import RuleWeighting
 from radp.training.settings import AlignConfig
 
@@ -67,6 +67,7 @@ class RuleTerms:
     def judge(self, plan: Tensor, contexts: Sequence[RuleContext], counted: Tensor | None = None) -> JudgedPlans:
         """Plans (C, H, 4) in metres -> mean over the contexts; plans that are not `counted` (C,) have no say."""
         parts = []
+        plan = along_the_way(plan) if self.avoid.along else plan
         for context in contexts:
             costs, opens = rule_costs(plan, context, self.rules), self.opens(plan.detach(), context)
             parts.append((costs, opens if counted is None else opens & counted[:, None]))
@@ -116,6 +117,14 @@ class RuleTerms:
             values[f"scale/{rule.name}"] = self.memory.scale[i].item()
             values[f"normalised/{rule.name}"] = normalised[:, i].mean().item()
         return values | self.weighting.records()
+
+
+def along_the_way(plan: Tensor) -> Tensor:
+    """The same plans (C, H, 4), through which gradients flow only along the heading of each pose."""
+    fixed = plan.detach()
+    heading = torch.nn.functional.normalize(fixed[..., COS_SIN], dim=-1)
+    ahead = ((plan - fixed)[..., XY] * heading).sum(-1, keepdim=True)
+    return torch.cat((fixed[..., XY] + ahead * heading, fixed[..., COS_SIN]), -1)
 
 
 def to_mend(plan: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:

@@ -134,6 +134,8 @@ class AvoidConfig:
     """How the others move in the eyes of the rules: as in the samples, straight on, or the mean of both judgements."""
     root: bool = False
     """Take sqrt(1 + J / scale) - 1 of each rule, with scales from 0.01 to 10: its pull does not fade."""
+    along: bool = False
+    """Let the rules move a plan along its own way alone: brake or drive on, never swerve."""
     free: float = 0.1
     """Weight of the base's answer, beside 1 elsewhere, where that answer itself is one that the gate would open for."""
     calls: int = 1

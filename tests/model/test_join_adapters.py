@@ -41,6 +41,14 @@ def test_joined_adapters_answer_like_one_upon_the_other(tmp_path):
     assert json.loads((planner / "planner.json").read_text()) == {"base": "../base"}
 
 
+def test_the_mean_of_adapters_adds_the_mean_of_what_each_adds(tmp_path):
+    folders = [made(tmp_path / str(seed), seed, LoraSettings(rank=2 * seed, alpha=3)) for seed in (1, 2)]
+    join_adapters(folders, tmp_path / "mean", mean=True)
+    single = [load_adapters(randomised(SMALL), folder).state_dict() for folder in folders]
+    for name, value in load_adapters(randomised(SMALL), tmp_path / "mean").state_dict().items():
+        torch.testing.assert_close(value, (single[0][name] + single[1][name]) / 2, atol=1e-6, rtol=1e-5)
+
+
 def test_what_is_no_plain_adapter_is_refused(tmp_path):
     first = made(tmp_path / "first", 1, LoraSettings())
     settings = json.loads((first / CONFIG).read_text())

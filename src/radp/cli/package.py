@@ -24,9 +24,11 @@ class TrainPackage:
     """Folders of adapters, in the order of training."""
     out: Path
     """Planner folder to write."""
+    mean: bool = False
+    """The adapters were trained side by side on the same base, for instance with several seeds: take their mean."""
 
     def __call__(self) -> int:
         from radp.planners.learned import package_planner
 
-        print(package_planner(self.base, self.adapters, self.out))
+        print(package_planner(self.base, self.adapters, self.out, self.mean))
         return 0

@@ -76,7 +76,9 @@ class DrivenStates:
 def open_states(path: Path | str, scenes: SceneConfig, stride: int) -> Samples:
     """States of the drives of a run folder, or samples as training reads them."""
     path = Path(path)
-    return DrivenStates(path, scenes, stride) if RUN.describes(path) else open_samples(path, scenes)
+    if RUN.describes(path):
+        return DrivenStates(path, scenes, stride)
+    return open_samples(path, scenes, future=1)  # neither planner nor teacher looks ahead
 
 
 def chosen_rows(samples: Samples, count: int, seed: Sequence[int]) -> np.ndarray:

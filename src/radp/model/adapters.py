@@ -91,11 +91,13 @@ def _settings(folder: Path) -> tuple[dict[str, Any], float]:
     return settings, alpha / rank
 
 
-def join_adapters(folders: Sequence[Path], out: Path) -> None:
+def join_adapters(folders: Sequence[Path], out: Path, mean: bool = False) -> None:
     """Adapters that were trained one upon the other -> one adapter in `out` that answers like all of them together.
 
     The A and B of a layer are put side by side, B with its own alpha / r, so the ranks add up and nothing is lost.
+    With `mean`, they were trained side by side on one base, and what they add to its weights is averaged.
     """
+    share = 1 / len(folders) if mean else 1.0
     read = [_settings(folder) for folder in folders]
     weights = [read_weights(folder / WEIGHTS) for folder in folders]
     for folder, (settings, _), held in zip(folders, read, weights):
@@ -106,8 +108,9 @@ def join_adapters(folders: Sequence[Path], out: Path) -> None:
         _pairs(held, folder / WEIGHTS)
     joined = {}
     for name in weights[0]:
-        parts = [held[name] * (scaling if ".lora_B." in name else 1.0) for held, (_, scaling) in zip(weights, read)]
-        joined[name] = torch.cat(parts, 1 if ".lora_B." in name else 0).contiguous()
+        second = ".lora_B." in name
+        parts = [held[name] * (share * scaling if second else 1.0) for held, (_, scaling) in zip(weights, read)]
+        joined[name] = torch.cat(parts, 1 if second else 0).contiguous()
     rank = sum(int(settings["r"]) for settings, _ in read)
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / WEIGHTS, save(joined))

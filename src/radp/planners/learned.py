@@ -69,10 +69,13 @@ def base_of(planner: str) -> str:
     return base if base in list_models() else ""
 
 
-def package_planner(base: str, adapters: Sequence[Path], out: Path) -> Path:
-    """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it."""
+def package_planner(base: str, adapters: Sequence[Path], out: Path, mean: bool = False) -> Path:
+    """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it.
+
+    With `mean`, they were trained side by side on the base, and their mean is taken.
+    """
     found = model_path(base)
-    join_adapters(adapters, out)
+    join_adapters(adapters, out, mean)
     name = base if base in list_models() else os.path.relpath(found.resolve(), out.resolve())
     write_json_atomically(out / PLANNER, {"base": name})
     load_planner_model(out)  # what does not fit is said now

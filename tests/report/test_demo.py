@@ -79,7 +79,8 @@ def test_scenarios_of_a_packaged_split_are_the_packaged_choice(tmp_path: Path, m
 
 
 def test_the_base_of_a_packaged_planner() -> None:
-    assert base_of("radp-mini") == "diffusion-planner-mini-v1"
+    assert base_of("radp-mini") == "diffusion-planner-mini"
+    assert base_of("radp-mini-v1") == "diffusion-planner-mini-v1"
     assert base_of("pdm_closed") == ""
 
 

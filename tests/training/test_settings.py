@@ -34,7 +34,7 @@ def written_by_0_1_0(folder: Path, command: str) -> dict[str, Any]:
     if command == "train base":
         config = json.loads((model_path("diffusion-planner-mini-v1") / "config.json").read_text())["training"]
     elif command == "train head":
-        config = json.loads((model_path("radp-mini") / "head.json").read_text())["about"]["run"]
+        config = json.loads((model_path("radp-mini-v1") / "head.json").read_text())["about"]["run"]
     else:
         config = RunFolder.create(folder, command, ALIGN | {"base": "mini"}, seed=3407).config
     (folder / "config.json").write_text(json.dumps(config | {"radp": __version__}))

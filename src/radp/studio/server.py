@@ -141,7 +141,7 @@ class StudioHandler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _discard(self) -> None:
-        """Take what a refused client still sends. Closing on unread bytes resets the connection, and the answer is lost."""
+        """Take what a refused client still sends: closing on unread bytes resets the connection, the answer is lost."""
         end, taken = time.monotonic() + DISCARD_S, 0
         self.connection.shutdown(socket.SHUT_WR)  # the answer is whole
         while taken < MOST_DISCARDED and (left := end - time.monotonic()) > 0:

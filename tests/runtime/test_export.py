@@ -1,6 +1,7 @@
 """Exported planners answer as torch does: any batch, scenes with nothing in them, in the closed loop and out of it."""
 
 import json
+import shutil
 from copy import copy
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import torch
 
 from radp.evaluation.closed_loop import run_simulation
 from radp.evaluation.settings import Simulation
+from radp.model import onnx_export
 from radp.model.checkpoint import export_published
 from radp.model.config import MINI
 from radp.model.graphs import LoopGraph
@@ -20,11 +22,15 @@ from radp.planners.backends import on_backend, settled_backend
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.export import export_planner
 from radp.planners.learned import load_learned, load_planner_model
+from radp.planners.onnx import OnnxPlanner
 from radp.planners.registry import load_planner
 from radp.runs.errors import BadInput
 from radp.runtime.runtime import NoPlan, Runtime
 from radp.runtime.solver import close_seam
+from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.scene import INPUT_FIELDS, Scene
+from radp.sim.replay import observe_logs
+from radp.sources.synthetic import make_scenario
 from radp.zoo import MODELS
 from tests.diffusion_planner_golden import PATTERN, read_golden
 from tests.made_models import SMALL, randomised
@@ -91,7 +97,7 @@ def test_an_export_plans_as_torch_does(exported, runtime, batch):
 
 def test_the_manifest_says_what_goes_in_and_comes_out(exported, runtime):
     said = json.loads((exported[1] / "manifest.json").read_text())
-    assert said["version"] == "1.0" and said["opset"] >= 18 and said["rules"] == list(RULES)
+    assert said["version"] == "1.1" and said["opset"] >= 18 and said["rules"] == list(RULES)
     assert runtime.manifest.inputs("encoder")["lanes"] == ("float32", (10, 20, 12))
     assert runtime.manifest.inputs("encoder")["lanes_has_speed_limit"] == ("bool", (10, 1))
     assert runtime.manifest.outputs("step") == ["clean", "ego_token"]
@@ -162,11 +168,83 @@ def test_a_backend_is_settled_by_what_the_planner_is(exported, tmp_path):
         export_planner(listening, tmp_path)
 
 
-def test_a_head_that_looks_at_geometry_is_not_exported(tmp_path):
-    model = randomised(TINY)
-    head = AttributionHead(HeadConfig(TINY.hidden, RULES, heads=2, hidden=8, geometry="cheap")).eval()
-    with pytest.raises(BadInput, match="geometry"):
-        export_onnx(model, tmp_path, scenes(TINY, 2), head)
+def looking(exported, kind):
+    """The exported model with a head that looks at a kind of geometry."""
+    torch.manual_seed(0)
+    head = AttributionHead(HeadConfig(TINY.hidden, RULES, heads=2, hidden=8, geometry=kind)).eval()
+    return DiffusionPlanner(exported[0].model, "made", head=head)
+
+
+def crossings():
+    """Two moments on roads, which are smoother than those of `scenes`."""
+    return observe_logs([make_scenario(seed, agents=12, turn=turn) for seed, turn in enumerate(("left", "right"))], 20)
+
+
+@pytest.fixture(scope="module")
+def geometric(exported, tmp_path_factory):
+    """An export whose head looks at the cheap geometry; encoder and step are those of the other one."""
+    planner, folder = looking(exported, "cheap"), tmp_path_factory.mktemp("geometric")
+    made, write = json.loads((exported[1] / "manifest.json").read_text())["graphs"], onnx_export._write_graph
+
+    def reuse(graph, path):
+        if path.stem == "head":
+            return write(graph, path)
+        shutil.copy(exported[1] / path.name, path)
+        return made[path.stem]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_export, "_write_graph", reuse)
+        return planner, export_onnx(planner.model, folder, build_scenes(crossings(), planner.scenes), planner.head)
+
+
+def test_the_runtime_gives_the_pressures_of_torch(geometric):
+    """From the arrays of the scene alone, for any batch; rows beyond the model's size do not count."""
+    planner, alone = geometric[0], Runtime(geometric[1])
+    assert alone.manifest.inputs("head")["geometry"] == ("float32", (131,))
+    given = replace(build_scenes(crossings(), planner.scenes), rules=None)
+    more = build_scenes(crossings(), SceneConfig(ego_dynamics=True))
+    assert more.neighbor_agents_past.shape[1] > TINY.agents
+    for rows in (slice(0, 1), slice(0, 2)):
+        noise = noise_of_seeds(range(len(given[rows])), planner.model)
+        expected = planner.pressures(planner.draw(given[rows], noise), given[rows])
+        wide = {**arrays(given[rows]), "neighbor_agents_past": more[rows].neighbor_agents_past.numpy()}
+        np.testing.assert_allclose(alone.run(wide, noise[:, 0].numpy())[1], expected, atol=1e-4)
+    one = {name: value[0] for name, value in arrays(given).items()}
+    assert set(alone.plan(one).pressures) == set(RULES)
+
+
+def test_the_closed_loop_gives_the_pressures_of_torch(geometric):
+    """There the head looks at what the rules see, which is more than the model sees."""
+    planner, other, now = geometric[0], OnnxPlanner(geometric[1]), crossings()
+    assert other.scenes == planner.scenes and other.scenes.rules
+    expected, found = planner.plan(now), other.plan(now)
+    torch.testing.assert_close(found.trajectory, expected.trajectory, atol=1e-3, rtol=1e-4)
+    torch.testing.assert_close(found.pressure, expected.pressure, atol=1e-4, rtol=0)
+    plain = other.plan_scene(replace(build_scenes(now, other.scenes), rules=None), now.seeds)
+    assert float((plain.pressure - expected.pressure).abs().max()) > 1e-3
+
+
+def test_only_the_full_geometry_keeps_a_planner_in_torch(exported, tmp_path):
+    for kind, backend in (("cheap", "onnx"), ("full", "torch")):
+        assert settled_backend(looking(exported, kind), "auto") == backend
+    planner = looking(exported, "full")
+    with pytest.raises(BadInput, match="full geometry"):
+        settled_backend(planner, "onnx")
+    with pytest.raises(BadInput, match="the cheap one can"):
+        export_onnx(planner.model, tmp_path, build_scenes(crossings(), planner.scenes), planner.head)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"head": {"geometry": ""}}, {"head": {"geometry": "cheap"}, "vehicle": {}}, {"vehicle": {"length": "long"}}],
+)
+def test_a_manifest_that_does_not_fit_its_head_is_refused_in_one_sentence(geometric, tmp_path, said):
+    folder = shutil.copytree(geometric[1], tmp_path / "export")
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+    with pytest.raises(BadInput, match="not a readable golden pair") as error:
+        Runtime(folder)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.slow

@@ -58,6 +58,10 @@ def test_a_later_minor_version_is_read(folder):
         ({"normaliser": Normaliser.published(3).to_args()}, "does not fit"),
         ({"model": {}}, "not a readable manifest"),
         ({"golden": {"file": "../golden.npz", "sha256": ""}}, "no plain file name"),
+        ({"head": {"geometry": "full"}}, "geometry 'full', which this radp cannot compute"),
+        ({"head": {"geometry": "a\nb" * 999}}, "cannot compute"),
+        ({"head": {"geometry": ["cheap"]}}, "cannot compute"),
+        ({"head": 3}, "not a readable manifest"),
         ({"golden": {"file": "gone.npz", "sha256": ""}}, "missing"),
     ],
 )

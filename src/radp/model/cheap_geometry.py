@@ -1,7 +1,7 @@
 """The cheap geometry, compiled: a planner asks for it with every plan, so at batch 1 it may cost next to nothing.
 
 Lanes are matched as `radp.rules.route` matches them, but not put in driving order. The tests compare it with the same
-in plain torch.
+in plain torch; `radp.runtime.geometry` is the same in numpy, for exported planners.
 """
 
 from __future__ import annotations
@@ -13,19 +13,28 @@ import numpy as np
 from torch import Tensor
 
 from radp.rules.body import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER
-from radp.rules.collision import BRAKING, CLEARANCE, HEADWAY
-from radp.rules.context import NOMINAL_ACCELERATION, of_first_agents
-from radp.rules.route import SAME_WAY, SIDE_BY_SIDE
+from radp.rules.context import of_first_agents
+from radp.runtime.geometry import (
+    BESIDE,
+    BRAKING,
+    CLEARANCE,
+    EVERY,
+    FAR,
+    HEADWAY,
+    MOMENTS,
+    MOST_ERROR,
+    MOST_OVER,
+    MOST_SPEED,
+    NEAREST_GAP,
+    NOMINAL_ACCELERATION,
+    ONCE,
+    SAME_WAY,
+    SERIES,
+    SIDE_BY_SIDE,
+)
 from radp.scene.scene import EgoColumn, LaneColumn, ObjectColumn, RuleView, Scene
 from radp.sim.plan import STEP_SECONDS
 
-EVERY = 5  # steps between two moments
-MOMENTS = 16
-BESIDE = 1.0  # m beside the path within which an object stands in the way
-FAR = 50.0  # m: nobody is near, no stop line is ahead
-NEAREST_GAP, MOST_ERROR, MOST_OVER, MOST_SPEED = 5.0, 5.0, 3.0, 5.0  # m, m, m, m/s
-SERIES = 8  # lateral error, beyond left, beyond right, over the limit, least gap, missing, closing, missing share
-ONCE = 3  # missing progress, next red stop line, speed now
 BETWEEN = EVERY * STEP_SECONDS
 REAR = FRONT - EGO_LENGTH
 X, Y, RED = int(LaneColumn.X), int(LaneColumn.Y), int(LaneColumn.IS_RED)

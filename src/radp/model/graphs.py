@@ -62,16 +62,20 @@ class StepGraph(nn.Module):
 
 
 class HeadGraph(nn.Module):
-    """Plan (B, T, 4) in metres, ego_current_state (B, 10), ego token (B, d), tokens, padded -> pressures (B, M)."""
+    """Plan (B, T, 4) in metres, ego_current_state (B, 10), ego token (B, d), tokens, padded, and the geometry (B, G) if
+    the head asks for it -> pressures (B, M)."""
 
     def __init__(self, head: AttributionHead) -> None:
         super().__init__()
         self.head = head
 
-    def forward(self, trajectory: Tensor, ego: Tensor, ego_token: Tensor, tokens: Tensor, padded: Tensor) -> Tensor:
+    def forward(
+        self, trajectory: Tensor, ego: Tensor, ego_token: Tensor, tokens: Tensor, padded: Tensor,
+        geometry: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
         speed = ego[:, EgoColumn.VX : EgoColumn.AX].square().sum(-1).sqrt()
         features = plan_features(trajectory, speed, ego[:, EgoColumn.AX])
-        return self.head(ego_token, features, tokens, padded)
+        return self.head(ego_token, features, tokens, padded, geometry)
 
 
 class LoopGraph(nn.Module):

@@ -8,7 +8,7 @@ import inspect
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from radp.model.geometry import plan_geometry
 from radp.model.graphs import EncoderGraph, HeadGraph, LoopGraph, StepGraph, context_names, encoder_names
 from radp.model.head import AttributionHead, head_inputs
 from radp.model.network import DiffusionModel
@@ -24,7 +25,7 @@ from radp.model.sampler import STEPS, TEMPERATURE, noise_of_seeds, sample_plans
 from radp.model.solver_table import solver_table
 from radp.runs.errors import BadInput, require
 from radp.runs.files import atomic_path, make_folder, write_json_atomically
-from radp.runtime.manifest import FORMAT, GOLDEN, MANIFEST, VERSION
+from radp.runtime.manifest import FORMAT, GEOMETRIES, GOLDEN, MANIFEST, VERSION
 from radp.scenario.vehicle import PACIFICA
 from radp.scene.scene import INPUT_FIELDS, Scene
 from radp.version import __version__
@@ -32,7 +33,7 @@ from radp.version import __version__
 OPSET = 20  # the first in which GELU is one operator
 TRACED = 2  # scenes in the example that is traced: with one, the batch would be taken for a constant
 MOST_BATCH = 4096
-HEAD_INPUTS = ("trajectory", "ego_current_state", "ego_token", "tokens", "padded")
+HEAD_INPUTS = ("trajectory", "ego_current_state", "ego_token", "tokens", "padded", "geometry")  # if it asks for it
 LOOP_OUTPUTS = ("trajectories", "ego_token", "tokens", "padded")
 
 
@@ -49,19 +50,20 @@ def export_onnx(
     """Write encoder.onnx, step.onnx, head.onnx (and loop.onnx), manifest.json and golden.npz into a folder.
 
     `scene` (B >= 2, in metres) is what the golden pair is made of; `about` goes into the manifest. Needs the extra
-    `onnx`. BadInput if the head looks at geometry, which only radp itself can compute.
+    `onnx`. BadInput if the head looks at more than the cheap geometry of a plan, which only radp itself can compute.
     """
     for name in ("onnx", "onnxscript"):
         require(name, "onnx")
-    if head is not None and head.config.geometry:
+    if head is not None and head.config.geometry not in GEOMETRIES:
         raise BadInput(
             f"the head looks at the {head.config.geometry} geometry of a plan, which is not part of the network and "
-            "cannot be exported; --no-head leaves the head out"
+            "cannot be exported (a head with the cheap one can); --no-head leaves the head out"
         )
     folder, size = make_folder(Path(folder)), model.config
     (folder / MANIFEST).unlink(missing_ok=True)  # written last, so that a folder with one is whole
     model.eval()
     scene = scene.crop(size.agents, size.static_objects, size.lanes, size.route_lanes)[:TRACED]
+    scene = replace(scene, rules=None)  # geometry of what the model sees, as the runtime computes it
     files = {}
     with torch.no_grad():
         for name, graph in _graphs(model, head, scene, steps, temperature, loop).items():
@@ -116,8 +118,10 @@ def _graphs(
         ),
     }
     if head is not None:
-        seen = (noise[:, 0], scene.ego_current_state, made["tokens"][:, 0], made["tokens"], made["padded"])
-        graphs["head"] = _Traced(HeadGraph(head), seen, HEAD_INPUTS, ("pressures",))
+        seen = [noise[:, 0], scene.ego_current_state, made["tokens"][:, 0], made["tokens"], made["padded"]]
+        if kind := head.config.geometry:
+            seen.append(plan_geometry(kind, noise[:, 0], scene))
+        graphs["head"] = _Traced(HeadGraph(head), tuple(seen), HEAD_INPUTS[: len(seen)], ("pressures",))
     if loop:
         whole = LoopGraph(model, steps, temperature)
         graphs["loop"] = _Traced(whole, (noise, *given), ("noise", *INPUT_FIELDS), LOOP_OUTPUTS)
@@ -131,7 +135,7 @@ def _write_graph(graph: _Traced, path: Path) -> dict[str, Any]:
     batch = {0: torch.export.Dim("batch", min=1, max=MOST_BATCH)}
     signature = [parameter.kind for parameter in inspect.signature(graph.module.forward).parameters.values()]
     plain = sum(kind is not inspect.Parameter.VAR_POSITIONAL for kind in signature)
-    shapes: tuple[Any, ...] = (batch,) * plain
+    shapes: tuple[Any, ...] = (batch,) * min(plain, len(graph.example))
     if len(shapes) < len(graph.example):
         shapes = (*shapes, (batch,) * (len(graph.example) - plain))
     with _quietly(), atomic_path(path) as temporary:
@@ -169,7 +173,7 @@ def _write_golden(
     arrays = {name: getattr(scene, name).numpy() for name in INPUT_FIELDS}
     arrays |= {"noise": noise[:, 0].numpy(), "trajectories": drawn.trajectories[:, 0].numpy()}
     if head is not None:
-        arrays["pressures"] = head(*head_inputs(drawn, scene)).numpy()
+        arrays["pressures"] = head(*head_inputs(drawn, scene, head.config.geometry)).numpy()
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
     return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}

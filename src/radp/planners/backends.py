@@ -11,7 +11,7 @@ from radp.planners.export import export_obstacle, export_planner
 from radp.planners.identity import planner_hash
 from radp.planners.onnx import OnnxPlanner
 from radp.runs.errors import BadInput, require
-from radp.runtime.manifest import MANIFEST, VERSION
+from radp.runtime.manifest import GEOMETRIES, MANIFEST, VERSION
 from radp.runtime.sessions import PACKAGES, installed
 from radp.sim.planner import Planner
 from radp.sim.settings import BACKENDS, Backend
@@ -43,8 +43,8 @@ def takes_backend(planner: Planner) -> bool:
 def _obstacle(planner: Planner) -> str:
     if not isinstance(planner, DiffusionPlanner):
         return "it is no diffusion planner"
-    if planner.head is not None and planner.head.config.geometry:
-        return "its head looks at the geometry of the plan"
+    if planner.head is not None and (kind := planner.head.config.geometry) not in GEOMETRIES:
+        return f"its head looks at the {kind} geometry of the plan"
     return export_obstacle(planner)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from radp.model.config import ModelConfig
+from radp.model.geometry import plan_geometry
 from radp.model.sampler import noise_for
 from radp.planners.diffusion import reference_for, scene_config
 from radp.runs.errors import reading_file
@@ -31,7 +32,7 @@ class OnnxPlanner:
         with reading_file(folder / MANIFEST, "manifest of an exported planner"):
             self.config = ModelConfig.from_json(self.runtime.manifest.size)
             self.rule_set = str((self.runtime.manifest.values.get("head") or {}).get("rule_set", "paper"))
-        self.scenes = scene_config(self.config)
+        self.scenes = scene_config(self.config, rules=bool(self.runtime.manifest.geometry))
         self.fingerprint = f"{provider}:{hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()}"
 
     def plan(self, now: Observation) -> Plan:
@@ -42,7 +43,12 @@ class OnnxPlanner:
         """Plans for B scenes, built as `scenes` says, with the noise of the observation's seeds (B,)."""
         noise = noise_for([int(seed) >> 1 for seed in seeds], self.config)
         arrays = {name: getattr(scene, name).numpy() for name in self.runtime.manifest.inputs("encoder")}
-        joint, pressures = self.runtime.run(arrays, noise[:, 0].numpy())
+
+        def geometry(joint: np.ndarray) -> np.ndarray:
+            plans = torch.from_numpy(joint)
+            return plan_geometry(self.runtime.manifest.geometry, plans[:, 0], scene, plans[:, 1:]).numpy()
+
+        joint, pressures = self.runtime.run(arrays, noise[:, 0].numpy(), geometry=geometry)
         plans = torch.from_numpy(np.ascontiguousarray(joint))
         tracks = None if scene.agent_tracks is None else scene.agent_tracks[:, : self.config.neighbours]
         reference = reference_for(plans[:, 0], scene, self.config.reference_s)

@@ -12,11 +12,9 @@ from radp.rules.body import EGO_LENGTH, EGO_WIDTH, REAR_TO_CENTER
 from radp.rules.context import RuleContext
 from radp.rules.motion import unit_heading, with_origin
 from radp.rules.rule import Rule
+from radp.runtime.geometry import BRAKING, CLEARANCE, HEADWAY
 from radp.sim.plan import STEP_SECONDS
 
-CLEARANCE = 0.5  # d_0 [m]
-HEADWAY = 0.8  # t_head [s]
-BRAKING = 4.0  # a_brake [m/s2]
 ACTIVE_DISTANCE = 20.0  # m
 RISK_TTC = 4.0  # s
 ALPHA = 8.0  # sharpness of the softmax over the active terms

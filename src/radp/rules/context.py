@@ -14,6 +14,7 @@ from radp.rules.body import FRONT, body_corners
 from radp.rules.motion import Motion, motion_of
 from radp.rules.route import Match, Route
 from radp.rules.surroundings import PlanSurroundings
+from radp.runtime.geometry import NOMINAL_ACCELERATION
 from radp.scenario.vehicle import PACIFICA, Vehicle
 from radp.scene.scene import (
     COS_SIN,
@@ -30,7 +31,6 @@ from radp.scene.scene import (
 )
 from radp.sim.plan import STEP_SECONDS
 
-NOMINAL_ACCELERATION = 0.5  # m/s2, of the reachable progress
 STOP_BUFFER = 2.0  # m kept before a red stop line
 
 

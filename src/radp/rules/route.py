@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from radp.geometry.polylines import directions, nearer_segment, nearest_vertex, stations
+from radp.runtime.geometry import SAME_WAY, SIDE_BY_SIDE
 from radp.scene.scene import LaneColumn, RuleView, present
 
 LINK_GAP = 1.5  # m between the end of a lane and the start of its successor, in scenes that do not say what follows
-SIDE_BY_SIDE = 15.0  # m, lanes further apart than this do not form one corridor
-SAME_WAY = 0.8  # cosine of the angle between lanes of one corridor
 
 # columns of a route's table: point [m], unit direction, borders relative to the point [m], progress [m]
 POINT, DIRECTION, LEFT, RIGHT, STATION = slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8), 8

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from radp.runs.errors import BadInput, reading_file
+from radp.runs.errors import BadInput, one_line, reading_file
 
-FORMAT, VERSION = "radp-onnx", "1.0"
+FORMAT, VERSION = "radp-onnx", "1.1"  # 1.1: heads that are given the geometry of a plan
 MANIFEST, GOLDEN = "manifest.json", "golden.npz"
 NEEDED = ("encoder", "step")
+GEOMETRIES = ("", "cheap")  # that a head may look at
 LARGEST = 1 << 31  # bytes of one file
 MOST_CALLS = 1000
 
@@ -63,6 +64,11 @@ class ExportManifest:
         return tuple(self.values.get("rules") or ())
 
     @property
+    def geometry(self) -> str:
+        """The kind of geometry of a plan that the head looks at; none without a name."""
+        return (self.values.get("head") or {}).get("geometry", "")
+
+    @property
     def temperature(self) -> float:
         return float(self.values["temperature"])
 
@@ -96,6 +102,9 @@ def read_manifest(folder: Path | str) -> ExportManifest:
         manifest = ExportManifest(folder, values, graphs, _schedule(values["schedule"]), *_moments(values))
         if manifest.mean.shape != (manifest.predicted, 1, 4) or not 0.0 <= manifest.temperature < 100.0:
             raise BadInput(f"{path}: the normaliser or the temperature does not fit the model")
+        if manifest.geometry not in GEOMETRIES:
+            named = one_line(repr(manifest.geometry), 60)
+            raise BadInput(f"{path}: its head looks at the geometry {named}, which this radp cannot compute")
     return manifest
 
 

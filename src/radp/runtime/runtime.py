@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from radp.runs.errors import BadInput, reading_file
+from radp.runtime.geometry import Body, cheap_geometry
 from radp.runtime.manifest import GOLDEN, ExportManifest, read_manifest
 from radp.runtime.sessions import Session, open_session
 from radp.runtime.solver import close_seam, solve, to_metres
@@ -22,6 +23,7 @@ SAME = 1e-3  # m and units of pressure: how far the golden pair may be off on an
 # OpenVINO takes jerk and curvature of a plan so roughly that pressures were off by 0.08
 ALWAYS = {"head": "onnx"}
 Arrays = Mapping[str, np.ndarray]
+Geometry = Callable[[np.ndarray], np.ndarray]  # trajectories (B, P, T, 4) -> (B, G)
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,17 @@ class Runtime:
         return plan
 
     def run(
-        self, scene: Arrays, noise: np.ndarray, is_late: Callable[[], bool] | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+        self, scene: Arrays, noise: np.ndarray, is_late: Callable[[], bool] | None = None,
+        geometry: Geometry | None = None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
         """Scenes of B, noise (B, P, T, 4) -> trajectories (B, P, T, 4) in metres, and pressures (B, M) of the head.
 
-        `is_late` is asked before each graph; NoPlan if it says so.
+        `is_late` is asked before each graph; NoPlan if it says so. `geometry` makes (B, G) of the trajectories for a
+        head that looks at it; if not given, it is computed from the arrays of the scene.
         """
-        made = self._encode(scene, is_late)
+        _in_time(is_late)
+        scene = self._given(scene)
+        made = dict(zip(self.manifest.outputs("encoder"), self.sessions["encoder"](scene)))
         token = np.zeros(0)
 
         def denoise(x: np.ndarray, at: float) -> np.ndarray:
@@ -118,6 +124,8 @@ class Runtime:
         _in_time(is_late)
         plan = np.ascontiguousarray(joint[:, 0])
         seen = {"trajectory": plan, "ego_current_state": scene["ego_current_state"], "ego_token": token}
+        if self.manifest.geometry:
+            seen["geometry"] = self._geometry(joint, scene) if geometry is None else geometry(joint)
         return joint, self.sessions["head"]({**seen, "tokens": made["tokens"], "padded": made["padded"]})[0]
 
     def draw_noise(self, batch: int) -> np.ndarray:
@@ -137,8 +145,13 @@ class Runtime:
         if not worst <= SAME * max(1.0, float(np.abs(golden["trajectories"]).max()) / 10.0):
             raise BadInput(f"{path}: {self.provider} answers otherwise here than where it was exported, by {worst:.3g}")
 
-    def _encode(self, scene: Arrays, is_late: Callable[[], bool] | None) -> dict[str, np.ndarray]:
-        _in_time(is_late)
+    def _geometry(self, joint: np.ndarray, scene: Arrays) -> np.ndarray:
+        vehicle = self.manifest.values["vehicle"]
+        body = Body(*(float(vehicle[name]) for name in Body._fields))
+        return cheap_geometry(joint[:, 0], scene, joint[:, 1:], body)
+
+    def _given(self, scene: Arrays) -> dict[str, np.ndarray]:
+        """What the encoder is given of B scenes: as many rows as the model sees. BadInput if there are fewer."""
         batch, given = len(scene["ego_current_state"]), {}
         for name, (dtype, shape) in self.manifest.inputs("encoder").items():
             value = np.asarray(scene[name])
@@ -148,7 +161,7 @@ class Runtime:
                 raise BadInput(f"{name} has shape {value.shape}, expected {(batch, *shape)}")
             value = value[(slice(None), *(slice(size) for size in shape))]  # rows are sorted by distance
             given[name] = np.ascontiguousarray(value, dtype=np.dtype(dtype))
-        return dict(zip(self.manifest.outputs("encoder"), self.sessions["encoder"](given)))
+        return given
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

@@ -220,7 +220,8 @@ def test_teacher_goes_by_the_levels_of_the_planner_that_is_named(scenarios: str,
     from radp.model.paths import model_path
 
     plain = simulate(scenarios, tmp_path / "plain", attribution="teacher", limit=1)
-    named = simulate(scenarios, tmp_path / "named", attribution="teacher", limit=1, calibration="radp-mini")
+    of = {"calibration": "radp-mini", "rule_set": "paper"}  # its head was taught v2
+    named = simulate(scenarios, tmp_path / "named", attribution="teacher", limit=1, **of)
     kappa = np.array(Calibration.load(model_path("radp-mini")).kappa)
     without, calibrated = (next(run.rollouts()).exact_pressures for run in (plain, named))
     gradient = np.expm1(without) * (1 + 1e-6)  # without levels kappa is 1

@@ -45,3 +45,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return match[0] if link.startswith(("http", "mailto")) else f"{before}#{after}"
 
     return LINK.sub(turned, markdown)
+
+
+SHIM = re.compile(r'<script src="https://[^"]*iframe-worker[^"]*"[^>]*></script>')
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """No page asks the network for anything: the theme would load a helper of its search from there."""
+    return SHIM.sub("", output)
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """The same for pages that come from no Markdown."""
+    return SHIM.sub("", output)

@@ -20,6 +20,7 @@ OUTSIDE = {
     "src/radp/zoo/models/radp-mini/CARD.md": "card-radp-mini.md",
     "src/radp/zoo/models/radp-mini-v1/CARD.md": "card-radp-mini-v1.md",
 }
+SHIM = re.compile(r'<script src="https://[^"]*iframe-worker[^"]*"[^>]*></script>')
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")
 
 
@@ -45,9 +46,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return match[0] if link.startswith(("http", "mailto")) else f"{before}#{after}"
 
     return LINK.sub(turned, markdown)
-
-
-SHIM = re.compile(r'<script src="https://[^"]*iframe-worker[^"]*"[^>]*></script>')
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

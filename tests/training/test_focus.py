@@ -12,6 +12,7 @@ from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
 from radp.sim.plan import Plan
 from radp.training.align import AlignTask
+from radp.training.data import Mixture
 from radp.training.focus import Focus, find_focus
 from radp.training.settings import AlignConfig, FocusSearch, LoopConfig
 from tests.rules.hand_made import scene, straight_plan, straight_route
@@ -89,6 +90,38 @@ def test_own_states_count_near_misses_corners_and_executed_collisions():
     road.kinds = [replace(kind, ego_agent_future=into) for kind in road.kinds]
     assert not find_focus(Straight(), road, FocusSearch(samples=40)).rows
     assert len(find_focus(Straight(), road, replace(near, margin=0.0)).rows) == 20
+
+
+class Noisy:
+    """Drives straight on at a speed that its noise decides, or stands."""
+
+    name = "noisy"
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def plan(self, now, generator) -> Plan:
+        speed = self.share * (4.0 + torch.rand(len(now), 1, 1, generator=generator, dtype=torch.float64))
+        plan = straight_plan(speed=1.0).expand(len(now), -1, -1).clone()
+        plan[..., :1] *= speed
+        return Plan(trajectory=plan)
+
+
+def test_states_on_which_another_planner_waits_are_listed():
+    road = Road()
+    empty = FocusSearch(samples=40, within=4.0, margin=0.3, own=True, lag=2.0)
+    assert not find_focus(Noisy(1.0), road, empty, batch=7).rows  # stops short of the car within 4 s
+    assert not find_focus(Noisy(1.0), road, empty, batch=7, slower=Noisy(1.0)).rows  # the same noise for both
+    slow = find_focus(Noisy(1.0), road, empty, batch=7, slower=Noisy(0.5))
+    assert slow.rows == list(range(40)) and (slow.slower, slow.lag) == ("noisy", 2.0)
+    # 4 s at 4 to 5 m/s are 16 to 20 m, of which a tenth is missing
+    part = find_focus(Noisy(1.0), road, replace(empty, lag=1.75), batch=7, slower=Noisy(0.9)).rows
+    assert 0 < len(part) < 40
+
+
+def test_several_folders_count_as_one():
+    found = find_focus(Straight(), Mixture([Road(), Road()]), FocusSearch(samples=80, seed=3))
+    assert found.rows == list(range(0, 80, 2)) and found.of == 80
 
 
 class Rows:

@@ -172,8 +172,8 @@ class TrainAlign:
 
     base: str
     """Packaged model, model folder or published .pth to align."""
-    data: Path
-    """Samples made by `radp data samples`."""
+    data: tuple[Path, ...]
+    """Samples made by `radp data samples`; several folders count as one, in this order."""
     out: Path
     """Run folder; the same command resumes it."""
     focus: Path | None = None
@@ -194,7 +194,7 @@ class TrainAlign:
         from radp.runs.folder import RunFolder
         from radp.scene.builder import FUTURE
         from radp.training.align import check_way, train_align
-        from radp.training.data import open_samples
+        from radp.training.data import open_all
         from radp.training.focus import Focus
         from radp.training.loop import is_main_process
         from radp.training.rule_terms import rules_of_loss
@@ -207,9 +207,10 @@ class TrainAlign:
         if config.weighting.conditioned:
             model = conditioned(model, [rule.name for rule in rules])
         scenes = scene_config(model.config, rules=True, road=needs_road(rules))
-        samples = open_samples(self.data, scenes, FUTURE if config.avoid.hold == "logs" else 1)
+        samples = open_all(self.data, scenes, FUTURE if config.avoid.hold == "logs" else 1)
         chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
-        facts = {"base": self.base, "data": self.data, "samples": len(samples), "focus": len(chosen)}
+        data = " ".join(map(str, self.data))
+        facts = {"base": self.base, "data": data, "samples": len(samples), "focus": len(chosen)}
         held_out, drives = self.training.watched(scene_config(model.config))
         execution, stop = {"threads": self.training.threads}, self.training.stop_after
         folder = RunFolder.create(self.out, "train align", config, config.loop.seed, execution, facts)
@@ -229,12 +230,16 @@ class TrainFocus(FocusSearch):
         radp train focus --planner diffusion-planner-mini --data runs/samples --out runs/focus.json
         radp train focus --planner runs/base/model --data runs/own-samples --own --within 4 --margin 0.3 --corners \\
             --out runs/own-focus.json
+        radp train focus --planner runs/base/model --slower runs/round-1/planner --data runs/own-samples \\
+            runs/own-samples-1 --own --within 4 --margin 0.3 --out runs/own-focus.json
     """
 
     planner: str
     """Packaged model or planner folder."""
-    data: Path
-    """Samples of the training split, made by `radp data samples`."""
+    data: tuple[Path, ...]
+    """Samples of the training split, made by `radp data samples`; several folders count as one, in this order."""
+    slower: str | None = None
+    """Packaged model or planner folder: samples on which it falls behind the planner by `lag` are listed as well."""
     out: Path
     """JSON file, for `radp train align --focus`."""
     threads: int = 2
@@ -245,13 +250,14 @@ class TrainFocus(FocusSearch):
 
         from radp.planners.learned import load_learned
         from radp.scene.builder import FUTURE
-        from radp.training.data import open_samples
+        from radp.training.data import open_all
         from radp.training.focus import find_focus
 
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
-        source = open_samples(self.data, replace(model.scenes, rules=True), 1 if self.own else FUTURE)
-        found = find_focus(model, source, self)
+        source = open_all(self.data, replace(model.scenes, rules=True), 1 if self.own else FUTURE)
+        slower = load_learned(self.slower) if self.slower is not None else None
+        found = find_focus(model, source, self, slower=slower)
         found.save(self.out)
         print(f"{self.out}: {len(found.rows)} of {found.looked_at} samples")
         return 0

@@ -39,7 +39,9 @@ class Recipe:
 
 RECIPES = {
     "sumo14-dev": Recipe("dev", 0, 40, 40, digest="f45c0e376d44f9c737b80c1ed929d1fa0f947fc12c1cead795bd646bb8b9f516"),
-    "sumo14-hard-xl": Recipe("hard-xl", 1, 80, 192, pool=400),
+    "sumo14-hard-xl": Recipe(
+        "hard-xl", 1, 80, 192, pool=400, digest="a2f98fc210c4591953d2f23927d46f412272708357c906b9c2e149cfbdb98c8a"
+    ),
 }
 
 

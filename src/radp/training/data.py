@@ -38,6 +38,12 @@ def open_samples(path: Path | str, scenes: SceneConfig, future: int = FUTURE) ->
     raise BadInput(f"{path / SAMPLES.file} does not describe samples made by radp data samples")
 
 
+def open_all(paths: Sequence[Path], scenes: SceneConfig, future: int = FUTURE) -> Samples | Mixture:
+    """One folder of samples, or several in a row."""
+    found = [open_samples(path, scenes, future) for path in paths]
+    return found[0] if len(found) == 1 else Mixture(found)
+
+
 class Mixture:
     """Several sources of samples in one row, each with a fixed share of every batch.
 

@@ -1,4 +1,5 @@
-"""Samples worth a second look: where the planner's own plan would touch somebody soon, or leave the road.
+"""Samples worth a second look: where the planner's own plan would touch somebody soon, or leave the road; or where
+another planner, aligned from it, waits without need.
 
 Such moments are a few in a hundred, and the rules have little to say about the rest. In logs, the logged way must not
 touch anybody; on states of the planner's own drives, what was executed may be the very collision to learn from.
@@ -21,6 +22,7 @@ from radp.rules.contact import avoidable, first_contact, first_off_road
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 from radp.runs.progress import Progress
+from radp.scenario import DT
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
 from radp.training.settings import FocusSearch
@@ -41,6 +43,8 @@ class Focus:
     margin: float = 0.0  # m
     corners: bool = False
     own: bool = False
+    slower: str = ""  # name of the planner that falls behind
+    lag: float = 0.0  # m
 
     def save(self, path: Path | str) -> None:
         write_json_atomically(Path(path), {"format": FORMAT, **asdict(self)})
@@ -87,17 +91,39 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
     return risky
 
 
+def falls_behind(plan: Tensor, other: Tensor, wanted: FocusSearch) -> Tensor:
+    """Plans (B, H, 4) of two planners -> (B,) bool: within `wanted.within` the other drives so much less far."""
+    steps = min(plan.shape[1], round(wanted.within / DT))
+    ways = [(each[:, 1:steps, :2] - each[:, : steps - 1, :2]).norm(dim=-1).sum(-1) for each in (plan, other)]
+    return ways[0] - ways[1] > wanted.lag
+
+
 @torch.no_grad()
-def find_focus(planner: DiffusionPlanner, samples: Samples, wanted: FocusSearch, batch: int = 64) -> Focus:
-    """Plan some of the samples, and keep those that are worth a second look."""
+def find_focus(
+    planner: DiffusionPlanner,
+    samples: Samples,
+    wanted: FocusSearch,
+    batch: int = 64,
+    slower: DiffusionPlanner | None = None,
+) -> Focus:
+    """Plan some of the samples, and keep those that are worth a second look.
+
+    With `slower`, also those on which it falls behind the planner at the same noise.
+    """
     rows = looked_at(len(samples), wanted.samples, wanted.seed)
     generator = torch.Generator().manual_seed(wanted.seed)
     kept: list[int] = []
     with Progress("samples planned", len(rows)) as progress:
         for chosen in np.split(rows, range(batch, len(rows), batch)):
             scene = samples.read(chosen)
-            risky = worth_a_look(planner.plan(scene, generator).trajectory, scene, wanted)
-            kept += chosen[risky.numpy()].tolist()
+            noise = generator.clone_state()
+            plan = planner.plan(scene, generator).trajectory
+            kept_here = worth_a_look(plan, scene, wanted)
+            if slower is not None:
+                kept_here |= falls_behind(plan, slower.plan(scene, noise).trajectory, wanted)
+            kept += chosen[kept_here.numpy()].tolist()
             progress.advance(len(chosen))
     how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "own")}
+    if slower is not None:
+        how |= {"slower": slower.name, "lag": wanted.lag}
     return Focus(kept, len(rows), len(samples), planner.name, **how)

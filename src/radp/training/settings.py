@@ -225,5 +225,7 @@ class FocusSearch:
     """The samples are states of the planner's own drives: what was executed may have collided, too, and those who
     follow in the ego's lane or are touched already do not count.
     """
+    lag: float = 2.0
+    """Metres within that time by which a slower planner must fall behind."""
     seed: int = 0
     """Decides samples and noise."""

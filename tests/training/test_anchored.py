@@ -232,8 +232,9 @@ def test_ways_that_contradict_each_other_are_refused():
             check_way(AlignConfig(avoid=avoid))
     for weighting in (WeightingConfig(conditioned=True), WeightingConfig(tiers=True)):
         check_way(AlignConfig(weighting=weighting))
-        with pytest.raises(BadInput, match="need --hold logs"):
-            check_way(AlignConfig(avoid=AVOID, weighting=weighting))
+        check_way(AlignConfig(avoid=AVOID, weighting=weighting))
+        with pytest.raises(BadInput, match="--way ranked has none"):
+            check_way(AlignConfig(avoid=replace(AVOID, way="ranked"), weighting=weighting))
     for sound in (AvoidConfig(), AVOID, replace(AVOID, plans=2, calls=1), replace(AVOID, calls=10)):
         check_way(AlignConfig(avoid=sound))
     with pytest.raises(BadInput, match="no rule 'wings'"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,11 @@ import torch
 from radp.model.checkpoint import load_model
 from radp.model.rule_weights import conditioned
 from radp.rules import default_rules
+from radp.rules.scales import RuleScales
 from radp.runs.folder import RunFolder
 from radp.training.align import AlignTask, train_align
-from radp.training.settings import AlignConfig, LoopConfig, WeightingConfig
+from radp.training.anchored import AnchoredTask
+from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig, WeightingConfig
 from tests.made_scenes import made_scene
 from tests.planners.test_learned import SMALL, awake
 from tests.training.test_align import OneScene
@@ -52,3 +56,24 @@ def test_each_sample_draws_its_own_weights_the_same_at_every_try() -> None:
     assert not torch.equal(first[0], first[1])
     plain = AlignTask(AlignConfig(loop=CONFIG.loop, augment=0.0), awake(SMALL), samples())
     assert plain.batch(0, 0, 1).rule_weights is None
+
+
+@pytest.mark.parametrize("way", ["x0", "chain"])
+def test_weights_count_on_own_states_too(way) -> None:
+    avoid = AvoidConfig(hold="base", way=way, rule_set="avoid")
+    config = replace(CONFIG, avoid=avoid, weighting=WeightingConfig(conditioned=True))
+    task = AnchoredTask(config, conditioned(awake(SMALL), NAMES), samples())
+
+    def loss_at(factor: float) -> tuple[float, dict[str, float]]:
+        batch = task.batch(0, 0, 1)
+        assert batch.scene.rule_weights.shape == (2, 6)
+        scene = replace(batch.scene, rule_weights=torch.full((2, 6), math.log(factor)))
+        task.memory.load_state_dict(RuleScales(6).state_dict())
+        return task.loss(task.model, replace(batch, scene=scene), torch.Generator().manual_seed(0))
+
+    (_, parts), (more, heavier) = loss_at(1.0), loss_at(3.0)
+    assert parts["anchor"] == pytest.approx(0.0, abs=1e-9)  # an untrained input does not listen
+    assert heavier["rules"] == pytest.approx(3 * parts["rules"], rel=1e-5) and parts["rules"] > 0
+    more.backward()
+    learns = task.base.decoder.weight_embedding
+    assert any(p.grad is not None and float(p.grad.abs().max()) > 0 for p in learns.parameters())

@@ -13,7 +13,7 @@ from radp.runs.errors import BadInput
 from radp.sim.plan import Plan
 from radp.training.align import AlignTask
 from radp.training.data import Mixture
-from radp.training.focus import Focus, find_focus
+from radp.training.focus import Focus, find_focus, focus_rows
 from radp.training.settings import AlignConfig, FocusSearch, LoopConfig
 from tests.rules.hand_made import scene, straight_plan, straight_route
 
@@ -119,9 +119,23 @@ def test_states_on_which_another_planner_waits_are_listed():
     assert 0 < len(part) < 40
 
 
-def test_several_folders_count_as_one():
+def test_several_folders_count_as_one(tmp_path):
     found = find_focus(Straight(), Mixture([Road(), Road()]), FocusSearch(samples=80, seed=3))
     assert found.rows == list(range(0, 80, 2)) and found.of == 80
+    found.save(tmp_path / "both.json")
+    for name, rows in (("a", [1, 2]), ("b", [3])):
+        replace(found, rows=rows, of=40).save(tmp_path / f"{name}.json")
+    both, a, b = (tmp_path / f"{name}.json" for name in ("both", "a", "b"))
+    pair = Mixture([Road(), Road()])
+    assert focus_rows([], pair) == [] and focus_rows([both], pair) == found.rows
+    assert focus_rows([a, b], pair) == [1, 2, 43] and focus_rows([a], Road()) == [1, 2]
+    for lists, samples, words in (
+        ([a], pair, "made from 40"),
+        ([a, both], pair, "made from 80"),
+        ([a, b], Road(), "2 lists for 1 folders"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            focus_rows(lists, samples)
 
 
 class Rows:

@@ -176,8 +176,9 @@ class TrainAlign:
     """Samples made by `radp data samples`; several folders count as one, in this order."""
     out: Path
     """Run folder; the same command resumes it."""
-    focus: Path | None = None
-    """List made by `radp train focus`: samples on which the base planner would touch somebody."""
+    focus: tuple[Path, ...] = ()
+    """List made by `radp train focus`: samples on which the base planner would touch somebody; or a list for each
+    folder of samples."""
     config: AlignConfig = field(default_factory=lambda: AlignConfig(focus_share=0.5))
     training: Training = field(default_factory=Training)
 
@@ -195,20 +196,20 @@ class TrainAlign:
         from radp.scene.builder import FUTURE
         from radp.training.align import check_way, train_align
         from radp.training.data import open_all
-        from radp.training.focus import Focus
+        from radp.training.focus import focus_rows
         from radp.training.loop import is_main_process
         from radp.training.rule_terms import rules_of_loss
 
         torch.set_num_threads(self.training.threads)
         check_way(self.config)
         model = load_planner_model(model_path(self.base))
-        config = self.config if self.focus is not None else replace(self.config, focus_share=0.0)
+        config = self.config if self.focus else replace(self.config, focus_share=0.0)
         rules = rules_of_loss(config)
         if config.weighting.conditioned:
             model = conditioned(model, [rule.name for rule in rules])
         scenes = scene_config(model.config, rules=True, road=needs_road(rules))
         samples = open_all(self.data, scenes, FUTURE if config.avoid.hold == "logs" else 1)
-        chosen = Focus.load(self.focus).rows_in(samples) if self.focus is not None else []
+        chosen = focus_rows(self.focus, samples)
         data = " ".join(map(str, self.data))
         facts = {"base": self.base, "data": data, "samples": len(samples), "focus": len(chosen)}
         held_out, drives = self.training.watched(scene_config(model.config))

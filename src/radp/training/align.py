@@ -37,8 +37,8 @@ def check_way(config: AlignConfig) -> None:
     avoid = config.avoid
     if avoid.hold == "logs" and avoid.way != "x0":
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
-    if avoid.hold == "base" and (config.weighting.conditioned or config.weighting.tiers):
-        raise BadInput("--conditioned and --tiers need --hold logs")
+    if avoid.way == "ranked" and (config.weighting.conditioned or config.weighting.tiers):
+        raise BadInput("--conditioned and --tiers weigh gradients of rules, --way ranked has none")
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
     if not 1 <= avoid.calls <= STEPS:

@@ -52,10 +52,14 @@ class AlignTask:
         rows = self.rows(step, rank, processes)
         generator = torch.Generator().manual_seed(step_seed(self.config.loop.seed + 1, step, rank))
         scene = augment(self.samples.read(rows), Draws.make(len(rows), generator), self.config.augment)
+        return self.with_weights(scene, step, rank)
+
+    def with_weights(self, scene: Scene, step: int, rank: int) -> Scene:
+        """The scenes, each with weights of its own if the planner is to listen to them."""
         if not self.config.weighting.conditioned:
             return scene
         generator = torch.Generator().manual_seed(step_seed(self.config.loop.seed + 2, step, rank))
-        drawn = draw_log_weights(len(rows), len(self.rules), self.config.weighting.spread, generator)
+        drawn = draw_log_weights(len(scene), len(self.rules), self.config.weighting.spread, generator)
         return replace(scene, rule_weights=drawn)
 
     def rows(self, step: int, rank: int, processes: int) -> np.ndarray:

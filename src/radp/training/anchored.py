@@ -71,7 +71,7 @@ class AnchoredTask(AlignTask):
 
     def batch(self, step: int, rank: int, processes: int) -> StateBatch:  # type: ignore[override]
         rows = self.rows(step, rank, processes)
-        return StateBatch(rows, self.samples.read(rows))
+        return StateBatch(rows, self.with_weights(self.samples.read(rows), step, rank))
 
     def loss(  # type: ignore[override]
         self, model: nn.Module, batch: StateBatch, generator: torch.Generator
@@ -101,7 +101,8 @@ class AnchoredTask(AlignTask):
             chosen, times = answers.judged, answers.times[answers.judged]
             counted = (config.min_time <= times) & (times <= config.max_time)
             judged = self.terms.judge(plan[chosen], [_part(context, chosen) for context in contexts], counted)
-            rule_loss = self.terms.total(judged)
+            drawn = None if scene.rule_weights is None else scene.rule_weights.repeat_interleave(draws, 0)[chosen]
+            rule_loss = self.terms.total(judged, drawn, answers.answer)
             total = anchor + rule_loss
             parts |= self.terms.records(judged)
             parts |= {"rules": rule_loss.item(), "opened": judged.opened.float().mean().item()}

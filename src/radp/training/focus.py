@@ -8,6 +8,7 @@ touch anybody; on states of the planner's own drives, what was executed may be t
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from radp.runs.progress import Progress
 from radp.scenario import DT
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
+from radp.training.data import Mixture
 from radp.training.settings import FocusSearch
 
 FORMAT = "radp-focus"
@@ -69,6 +71,18 @@ class Focus:
             if any(not isinstance(row, int) or not 0 <= row < found.of for row in found.rows):
                 raise ValueError(f"rows must be whole numbers from 0 to {found.of - 1}")
             return found
+
+
+def focus_rows(paths: Sequence[Path], samples: Samples | Mixture) -> list[int]:
+    """Rows of one list of all samples, or of one list for each of their folders in the same order."""
+    lists = [Focus.load(path) for path in paths]
+    if len(lists) < 2:
+        return [row for each in lists for row in each.rows_in(samples)]
+    parts = samples.sources if isinstance(samples, Mixture) else (samples,)
+    if len(parts) != len(lists):
+        raise BadInput(f"{len(lists)} lists for {len(parts)} folders of samples; expected one for each, or one for all")
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+    return [start + row for each, part, start in zip(lists, parts, starts) for row in each.rows_in(part)]
 
 
 def looked_at(count: int, wanted: int, seed: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The examples on weights and on the rulebook run as they stand; `own_rule.py` has tests of its own."""
+"""The examples on weights, on the rulebook and on the choice among plans; `own_rule.py` has tests of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from types import ModuleType
 
 import pytest
 import torch
+
+from radp.rules import RuleContext
+from tests.rules.hand_made import scene, straight_plan, straight_route
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -26,6 +29,16 @@ def test_weights_of_a_planner_that_does_not_listen_yet(capsys: pytest.CaptureFix
     assert len(plans) == len(said) == 4 and said[0].startswith("default: collision ")
     assert all(torch.equal(plan.trajectory, plans[0].trajectory) for plan in plans)
     assert len({line.partition("collision ")[2] for line in said}) == 1
+
+
+def test_of_eight_plans_the_clear_one_is_driven() -> None:
+    chooser = example("best_of_eight").BestOfEight(plans=3)
+    now = scene(straight_route(), agents=[(30.0, 0.0, 0.0, 0.0, 4.5)])  # a standing car, 30 m ahead
+    plans = torch.stack([straight_plan(speed)[0] for speed in (10.0, 5.0, 0.1)])[None]
+    context = RuleContext.from_scene(now, logged=False)
+    assert chooser.best(plans, context).tolist() == [1]  # the first hits it, the last does not move
+    assert chooser.best(plans[:, [0, 0, 2]], context).tolist() == [2]
+    assert chooser.name == "diffusion-planner-mini-best-of-3"
 
 
 @pytest.mark.slow

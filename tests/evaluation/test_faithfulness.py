@@ -164,6 +164,13 @@ def test_random_weights_keep_their_values_and_lose_their_meaning(question):
     assert distance(moment.plan, question.moment.plan) > 1e-3
 
 
+def test_a_moment_on_an_empty_road_has_a_plan(question):
+    alone = replace(question.scene, neighbor_agents_past=torch.zeros_like(question.scene.neighbor_agents_past))
+    moment = Replanner(question.moment.model, alone, 4, 4)
+    assert len(moment) == 0 and torch.equal(moment.plan, moment.alone)
+    assert len(moment.without(torch.zeros(2, 0, dtype=torch.bool))) == 2
+
+
 def test_a_moment_is_asked_and_the_table_has_every_family(question):
     pytest.importorskip("captum")
     one = ask(question, explanations.randomised(question.moment.model))

@@ -47,7 +47,7 @@ class Replanner:
         missing = [row for row in dict.fromkeys(tuple(map(bool, g)) for g in gone.tolist()) if row not in self._known]
         for first in range(0, len(missing), AT_ONCE):
             part = missing[first : first + AT_ONCE]
-            past = self.past * ~torch.tensor(part)[:, :, None, None]
+            past = self.past * ~torch.tensor(part, dtype=torch.bool)[:, :, None, None]
             drawn = sample_plans(self.model, self.with_past(past), noise=self._noise(len(part)))
             self._known.update(zip(part, drawn.trajectories[:, 0, 0]))
         return torch.stack([self._known[tuple(map(bool, g))] for g in gone.tolist()])

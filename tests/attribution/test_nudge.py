@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,26 @@ def test_a_push_goes_on_fades_and_ends():
     assert felt[:3] == pytest.approx([0.2, 0.3, 0.4], abs=0.03)  # on, as it began
     assert max(abs(np.diff(felt))) < 0.15  # no jump when it fades
     assert felt[-1] == 0.0 and planner._pushes == {}
+
+
+def test_a_reference_is_pushed_with_its_plan_so_that_the_car_feels_it():
+    class Referenced:
+        """Constant velocity, with its own plan as what the controller follows."""
+
+        name = "referenced"
+
+        def plan(self, now):
+            plan = load_planner("constant_velocity").plan(now)
+            return replace(plan, reference=plan.trajectory.clone())
+
+    scenario = [make_scenario(0, agents=2, turn="straight", frames=25)]
+    with_one, without = (
+        next(iter(simulate(NudgedPlanner(planner, "goal", -1.0, "up"), scenario, "nonreactive", keep_plans=True)))
+        for planner in (Referenced(), load_planner("constant_velocity"))
+    )
+    np.testing.assert_allclose(with_one.ego, without.ego, atol=1e-6)
+    calm = next(iter(simulate(Referenced(), scenario, "nonreactive")))
+    assert np.abs(with_one.ego - calm.ego).max() > 0.1
 
 
 def test_an_unknown_rule_is_refused():

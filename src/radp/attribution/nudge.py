@@ -93,7 +93,10 @@ class NudgedPlanner:
         as_it_is = plan.times is None and plan.trajectory.shape[1] == HORIZON
         moved = (plan.trajectory if as_it_is else trajectory).clone()
         moved[rows] = pushed(trajectory[rows], knots, elapsed).to(moved)
-        return replace(plan, trajectory=moved, times=None)
+        reference = plan.reference.clone() if plan.reference is not None and as_it_is else None
+        if reference is not None:  # the controller follows this, so it must be pushed as well
+            reference[rows] = pushed(reference[rows].to(trajectory), knots, elapsed).to(reference)
+        return replace(plan, trajectory=moved, reference=reference, times=None)
 
     def _go_on(self, tokens: Sequence[str], step: int) -> None:
         """Pushes whose time is over fade out, and end."""

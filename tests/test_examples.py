@@ -15,8 +15,8 @@ from tests.rules.hand_made import scene, straight_plan, straight_route
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def example(name: str) -> ModuleType:
-    spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
+def example(name: str, folder: Path = EXAMPLES) -> ModuleType:
+    spec = spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -32,7 +32,7 @@ def test_weights_of_a_planner_that_does_not_listen_yet(capsys: pytest.CaptureFix
 
 
 def test_of_eight_plans_the_clear_one_is_driven() -> None:
-    chooser = example("best_of_eight").BestOfEight(plans=3)
+    chooser = example("best_of_eight", EXAMPLES.parent / "scripts").BestOfEight(plans=3)
     now = scene(straight_route(), agents=[(30.0, 0.0, 0.0, 0.0, 4.5)])  # a standing car, 30 m ahead
     plans = torch.stack([straight_plan(speed)[0] for speed in (10.0, 5.0, 0.1)])[None]
     context = RuleContext.from_scene(now, logged=False)

@@ -1,7 +1,7 @@
 """Rules at run time instead of in training: of eight own plans, drive the one that the rules like best.
 
-    python examples/best_of_eight.py
-    radp simulate --planner examples/best_of_eight.py:BestOfEight --scenarios sumo14-val --out runs/best-of-eight
+    python scripts/best_of_eight.py
+    radp simulate --planner scripts/best_of_eight.py:BestOfEight --scenarios sumo14-val --out runs/best-of-eight
 
 This is what alignment should make unnecessary: it costs eight plans and six rules in every cycle.
 """

@@ -81,21 +81,24 @@ class HeadGraph(nn.Module):
 class LoopGraph(nn.Module):
     """Noise (B, P, T, 4) and a Scene -> trajectories (B, P, T, 4) in metres, ego token, tokens, padded: all calls."""
 
+    times: Tensor
+
     def __init__(self, model: DiffusionModel, steps: int, temperature: float) -> None:
         super().__init__()
         self.encoder, self.step = EncoderGraph(model), StepGraph(model)
-        self.steps, self.temperature = steps, temperature
+        self.temperature = temperature
+        self.register_buffer("times", denoising_times(steps), persistent=False)  # not to be traced
         self.space = TargetSpace(model.config, model.normaliser)
 
     def forward(self, noise: Tensor, *scene: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         current, tokens, padded, *context = self.encoder(*scene)
-        times = denoising_times(self.steps)
+        times = self.times
         calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
         ego_token = current[:, 0]  # replaced in the first call
 
         def denoise(x: Tensor, call: int) -> Tensor:
             nonlocal ego_token
-            estimate, ego_token = self.step(x, calls[call].expand(len(x)), *context)
+            estimate, ego_token = self.step(x, calls[call].expand(x.shape[0]), *context)
             return estimate
 
         start = torch.cat((current.unsqueeze(2), self.temperature * noise), 2)

@@ -16,10 +16,9 @@ from radp import Observation, Plan
 from radp.model.sampler import noise_of_seeds, sample_plans
 from radp.planners.diffusion import reference_for
 from radp.rules import RuleContext, rule_costs, rule_set
-from radp.rules.contact import avoidable, first_contact
+from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact
 from radp.scene.builder import build_scenes
 
-SOON, NEAR = 4.0, 0.3  # s, m
 USUAL = 10.0  # a cost of this size counts as log 2
 
 
@@ -49,7 +48,7 @@ class BestOfEight:
         """(B, K, H, 4) -> (B,)."""
         plans, each = drawn.flatten(0, 1), context.repeat_interleave(drawn.shape[1])
         cost = (torch.log1p(rule_costs(plans, each, self.rules) / USUAL) * self.weights).sum(-1)
-        meets = first_contact(plans, each, NEAR) <= SOON
+        meets = first_contact(plans, each, MARGIN) <= WITHIN
         return (cost + 1e6 * meets).view(drawn.shape[:2]).argmin(1)
 
 

@@ -163,6 +163,17 @@ def test_along_the_way_rules_brake_and_do_not_swerve():
     torch.testing.assert_close(pull[0, 0, :2], turn.sin() * heading)  # what of a push to the left is ahead
 
 
+def test_along_the_way_lane_alone_may_steer():
+    plan = straight_plan(speed=5.0)
+    plan[0, :, 1] = 0.04 * torch.arange(1, 81)
+    plan.requires_grad_()
+    found, collision, lane = judged(plan, (LEAD,), along=True, gate=False)
+    assert torch.equal(found.costs, judged(plan, (LEAD,), gate=False)[0].costs)
+    (steered,) = torch.autograd.grad(found.terms[0, lane], plan, retain_graph=True)
+    (braked,) = torch.autograd.grad(found.terms[0, collision], plan)
+    assert float(steered[..., 1].abs().max()) > 1e-3 and not braked[..., 1:].any()
+
+
 # ---- ranked
 
 
@@ -235,6 +246,11 @@ def test_ways_that_contradict_each_other_are_refused():
         check_way(AlignConfig(avoid=AVOID, weighting=weighting))
         with pytest.raises(BadInput, match="--way ranked has none"):
             check_way(AlignConfig(avoid=replace(AVOID, way="ranked"), weighting=weighting))
+    around = WeightingConfig(conditioned=True, around_default=True)
+    check_way(AlignConfig(avoid=AVOID, weighting=around))
+    for changes in ({"weighting": around}, {"avoid": AVOID, "weighting": replace(around, conditioned=False)}):
+        with pytest.raises(BadInput, match="--around-default needs"):
+            check_way(AlignConfig(**changes))
     for sound in (AvoidConfig(), AVOID, replace(AVOID, plans=2, calls=1), replace(AVOID, calls=10)):
         check_way(AlignConfig(avoid=sound))
     with pytest.raises(BadInput, match="no rule 'wings'"):

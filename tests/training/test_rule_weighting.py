@@ -36,6 +36,15 @@ def test_each_sample_counts_with_its_own_weights() -> None:
     assert float(made(conditioned=True)(terms, terms, drawn, terms)) == pytest.approx(wanted, rel=1e-6)
 
 
+def test_around_the_default_only_what_was_changed_counts() -> None:
+    terms = torch.rand(2, 6, generator=torch.Generator().manual_seed(1))
+    drawn = torch.tensor([[0.0] * 6, [math.log(3.0), math.log(0.25)] + [0.0] * 4])
+    wanted = float(2.0 * terms[1, 0] * WEIGHTS[0] - 0.75 * terms[1, 1] * WEIGHTS[1]) / 2
+    weighting = made(conditioned=True, around_default=True)
+    assert float(weighting(terms, terms, drawn, terms)) == pytest.approx(wanted, rel=1e-6)
+    assert float(weighting(terms, terms, torch.zeros(2, 6), terms)) == 0.0
+
+
 def test_weights_are_drawn_evenly_in_their_logarithm() -> None:
     drawn = draw_log_weights(20_000, 2, 4.0, torch.Generator().manual_seed(0))
     assert drawn.abs().max() <= math.log(4.0) and drawn.mean().abs() < 0.02

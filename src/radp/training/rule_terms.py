@@ -67,9 +67,8 @@ class RuleTerms:
     def judge(self, plan: Tensor, contexts: Sequence[RuleContext], counted: Tensor | None = None) -> JudgedPlans:
         """Plans (C, H, 4) in metres -> mean over the contexts; plans that are not `counted` (C,) have no say."""
         parts = []
-        plan = along_the_way(plan) if self.avoid.along else plan
         for context in contexts:
-            costs, opens = rule_costs(plan, context, self.rules), self.opens(plan.detach(), context)
+            costs, opens = self.costs(plan, context), self.opens(plan.detach(), context)
             parts.append((costs, opens if counted is None else opens & counted[:, None]))
         taken = torch.ones(len(plan), dtype=torch.bool) if counted is None else counted
         if self.config.rules and bool(taken.any()):
@@ -77,6 +76,14 @@ class RuleTerms:
         terms = [self.shaped(costs) * opens for costs, opens in parts]
         opened = torch.stack([opens for _, opens in parts]).any(0)
         return JudgedPlans(torch.stack([costs for costs, _ in parts]).mean(0), opened, torch.stack(terms).mean(0))
+
+    def costs(self, plan: Tensor, context: RuleContext) -> Tensor:
+        """(C, H, 4) -> (C, M); if only braking and driving on may mend a plan, gradients say so, but for lane."""
+        costs = rule_costs(along_the_way(plan) if self.avoid.along else plan, context, self.rules)
+        lanes = [i for i, rule in enumerate(self.rules) if self.avoid.along and rule.name == LANE]
+        for i in lanes:
+            costs = costs.index_copy(1, torch.tensor([i]), rule_costs(plan, context, (self.rules[i],)))
+        return costs
 
     def opens(self, plan: Tensor, context: RuleContext) -> Tensor:
         """(C, M) bool: which rules count for each plan; without a gate all of them."""

@@ -154,6 +154,25 @@ def test_a_normaliser_that_cannot_be_used_is_refused(tmp_path, part, value):
         load_model(folder)
 
 
+@pytest.mark.parametrize(
+    ("whose", "name", "value", "words"),
+    [
+        ("state_normalizer", "mean", 3.0, "expected a row of 4 each"),
+        ("state_normalizer", "std", [[[1.0]]], "expected a row of 4 each"),
+        ("observation_normalizer", "lanes", {"mean": [0.0], "std": [1.0]}, "expected 12"),
+        ("observation_normalizer", "lanes", {"mean": [0.0] * 12, "std": 1.0}, "expected 12"),
+        ("observation_normalizer", "batch_size", {"mean": [0.0], "std": [1.0]}, "a scene has no 'batch_size'"),
+    ],
+)
+def test_a_normaliser_of_another_shape_is_refused(tmp_path, whose, name, value, words):
+    folder = save_model(randomised(SMALL), tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    config["normaliser"][whose][name] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match=words):
+        load_model(folder)
+
+
 def test_an_archive_out_of_which_more_comes_than_lies_in_it_is_refused(tmp_path):
     """torch writes its archives without packing; a packed one could stand for any number of gigabytes."""
     torch.save({"x": torch.zeros(10_000)}, tmp_path / "plain.pth")

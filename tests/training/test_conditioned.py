@@ -14,8 +14,9 @@ from radp.model.checkpoint import load_model
 from radp.model.rule_weights import conditioned
 from radp.rules import default_rules
 from radp.rules.scales import RuleScales
+from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
-from radp.training.align import AlignTask, train_align
+from radp.training.align import AlignTask, check_way, train_align
 from radp.training.anchored import AnchoredTask
 from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig, WeightingConfig
 from tests.made_scenes import made_scene
@@ -77,3 +78,17 @@ def test_weights_count_on_own_states_too(way) -> None:
     more.backward()
     learns = task.base.decoder.weight_embedding
     assert any(p.grad is not None and float(p.grad.abs().max()) > 0 for p in learns.parameters())
+
+
+def test_the_input_for_weights_can_learn_alone() -> None:
+    avoid = AvoidConfig(hold="base", way="chain", rule_set="v2", trained="weights")
+    config = replace(CONFIG, avoid=avoid, weighting=WeightingConfig(conditioned=True, around_default=True))
+    base = conditioned(awake(SMALL), NAMES)
+    task = AnchoredTask(config, base, samples())
+    learns = {name for name, p in task.model.named_parameters() if p.requires_grad}
+    assert learns == {name for name, _ in base.named_parameters() if "weight_embedding" in name}
+    loss, _ = task.loss(task.model, task.batch(0, 0, 1), torch.Generator().manual_seed(0))
+    loss.backward()
+    assert float(base.decoder.weight_embedding.fc2.weight.grad.abs().max()) > 0
+    with pytest.raises(BadInput, match="--trained weights needs --conditioned"):
+        check_way(replace(config, weighting=WeightingConfig()))

@@ -201,12 +201,11 @@ class Decoder(nn.Module):
         return embedded * kept
 
     def _weights(self, scene: Scene) -> Tensor:
-        """(B, d) from the log-weights of the rules; a scene that says nothing means the default, zeros."""
+        """(B, d) from the log-weights of the rules; exactly 0 at the default, zeros, which is also silence."""
         assert self.weight_embedding is not None
-        given = scene.rule_weights
-        if given is None:
-            given = scene.ego_current_state.new_zeros(scene.batch_size, self.weight_embedding.fc1.in_features)
-        return self.weight_embedding(given)
+        default = scene.ego_current_state.new_zeros(scene.batch_size, self.weight_embedding.fc1.in_features)
+        given = default if scene.rule_weights is None else scene.rule_weights
+        return self.weight_embedding(given) - self.weight_embedding(default)
 
     def modulation(self, route: Tensor, time: Tensor) -> Modulation:
         """route (..., d), time broadcastable to (...) -> AdaLN parameters (..., 6d) and (..., 2d)."""

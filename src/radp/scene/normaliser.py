@@ -89,10 +89,10 @@ class Normaliser:
         missing = [key for key in ("state_normalizer", "observation_normalizer") if key not in args]
         if missing:
             raise ValueError(f"no normaliser in the settings: {', '.join(missing)} missing")
-        state = args["state_normalizer"]
-        return Normaliser(
-            StateNormaliser(*_moments("state_normalizer", state)), _observation(args["observation_normalizer"])
-        )
+        mean, std = _moments("state_normalizer", args["state_normalizer"])
+        if mean.ndim != 3 or mean.shape[1:] != (1, len(_POSE_STD)) or len(mean) < 1 or std.shape != mean.shape:
+            raise ValueError(f"state_normalizer: shape {tuple(mean.shape)}, expected a row of {len(_POSE_STD)} each")
+        return Normaliser(StateNormaliser(mean, std), _observation(args["observation_normalizer"]))
 
     def to_args(self) -> dict[str, Any]:
         """Inverse of `from_args`; exact, since float32 -> JSON -> float32 loses nothing."""
@@ -114,7 +114,15 @@ def _moments(name: str, entry: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
 
 
 def _observation(layout: Mapping[str, Any]) -> ObservationNormaliser:
-    return ObservationNormaliser({name: _moments(name, entry) for name, entry in layout.items()})
+    moments = {}
+    for name, entry in layout.items():
+        if name not in PUBLISHED_NORMALIZATION or name in STATE_KEYS:
+            raise ValueError(f"observation_normalizer: a scene has no {name!r}")
+        moments[name] = mean, std = _moments(name, entry)
+        columns = len(PUBLISHED_NORMALIZATION[name]["mean"])
+        if not mean.shape == std.shape == (columns,):
+            raise ValueError(f"{name}: {tuple(mean.shape)} means and {tuple(std.shape)} deviations, expected {columns}")
+    return ObservationNormaliser(moments)
 
 
 STATE_KEYS = ("ego", "neighbor")

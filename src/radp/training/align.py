@@ -39,6 +39,8 @@ def check_way(config: AlignConfig) -> None:
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
     if avoid.way == "ranked" and (config.weighting.conditioned or config.weighting.tiers):
         raise BadInput("--conditioned and --tiers weigh gradients of rules, --way ranked has none")
+    if avoid.trained == "weights" and not config.weighting.conditioned:
+        raise BadInput("--trained weights needs --conditioned: else there is no input for weights")
     if config.weighting.around_default and not (config.weighting.conditioned and avoid.hold == "base"):
         raise BadInput("--around-default needs --conditioned and --hold base: else nothing would say what the default is")
     if avoid.plans < 2:

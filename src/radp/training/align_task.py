@@ -111,12 +111,12 @@ class AlignTask:
 
 
 def trainable(base: DiffusionModel, config: AlignConfig) -> nn.Module:
-    """The model in which only the adapters, or the decoder, learn."""
+    """The model in which only the adapters, the decoder or the input for weights learn."""
     if config.avoid.trained == "adapters":
         model = add_adapters(base, config.lora)
-        if config.weighting.conditioned and base.decoder.weight_embedding is not None:
-            base.decoder.weight_embedding.requires_grad_(True)
-        return model
-    base.requires_grad_(False)
-    base.decoder.requires_grad_(True)
-    return base
+    else:
+        model = base.requires_grad_(False)
+        base.decoder.requires_grad_(config.avoid.trained == "decoder")
+    if config.weighting.conditioned and base.decoder.weight_embedding is not None:
+        base.decoder.weight_embedding.requires_grad_(True)
+    return model

@@ -19,8 +19,11 @@ ROUNDS = 8  # of putting a gradient at right angles to those of higher tiers
 
 
 def draw_log_weights(count: int, rules: int, spread: float, generator: torch.Generator) -> Tensor:
-    """(count, rules), even between -log spread and log spread."""
-    return (2 * torch.rand(count, rules, generator=generator) - 1) * math.log(spread)
+    """(count, rules), even between -log spread and log spread; every other sample changes one rule alone."""
+    drawn = (2 * torch.rand(count, rules, generator=generator) - 1) * math.log(spread)
+    alone = torch.nn.functional.one_hot(torch.randint(rules, (count,), generator=generator), rules)
+    alone[::2] = 1
+    return drawn * alone
 
 
 class DualAscent(nn.Module):

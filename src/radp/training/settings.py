@@ -123,8 +123,10 @@ class AvoidConfig:
     gradients through its last calls; or in choosing the best of several own plans, which is then learnt. The last two
     need --hold base.
     """
-    trained: Literal["adapters", "decoder"] = "adapters"
-    """What learns: LoRA adapters, as in the paper, or the whole decoder."""
+    trained: Literal["adapters", "decoder", "weights"] = "adapters"
+    """What learns: LoRA adapters, as in the paper, the whole decoder, or, with --conditioned, nothing but the input for
+    weights of rules: at the default weights the planner then stays exactly what it was.
+    """
     rule_set: str = "paper"
     """Rules of the loss: paper, avoid (made for own states), v2, v2-2s, v2-discount, road (eight more)."""
     without: tuple[str, ...] = ()

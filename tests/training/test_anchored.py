@@ -163,11 +163,11 @@ def test_along_the_way_rules_brake_and_do_not_swerve():
     torch.testing.assert_close(pull[0, 0, :2], turn.sin() * heading)  # what of a push to the left is ahead
 
 
-def test_along_the_way_lane_alone_may_steer():
+def test_along_the_way_some_rules_may_steer():
     plan = straight_plan(speed=5.0)
     plan[0, :, 1] = 0.04 * torch.arange(1, 81)
     plan.requires_grad_()
-    found, collision, lane = judged(plan, (LEAD,), along=True, gate=False)
+    found, collision, lane = judged(plan, (LEAD,), along=True, steer=("lane",), gate=False)
     assert torch.equal(found.costs, judged(plan, (LEAD,), gate=False)[0].costs)
     (steered,) = torch.autograd.grad(found.terms[0, lane], plan, retain_graph=True)
     (braked,) = torch.autograd.grad(found.terms[0, collision], plan)
@@ -255,3 +255,5 @@ def test_ways_that_contradict_each_other_are_refused():
         check_way(AlignConfig(avoid=sound))
     with pytest.raises(BadInput, match="no rule 'wings'"):
         RuleTerms(AlignConfig(avoid=replace(AVOID, without=("wings",))))
+    with pytest.raises(BadInput, match="no rule 'sails' to steer"):
+        RuleTerms(AlignConfig(avoid=replace(AVOID, steer=("sails",))))

@@ -39,7 +39,7 @@ def test_each_sample_counts_with_its_own_weights() -> None:
 def test_around_the_default_only_what_was_changed_counts() -> None:
     terms = torch.rand(2, 6, generator=torch.Generator().manual_seed(1))
     drawn = torch.tensor([[0.0] * 6, [math.log(3.0), math.log(0.25)] + [0.0] * 4])
-    wanted = float(2.0 * terms[1, 0] * WEIGHTS[0] - 0.75 * terms[1, 1] * WEIGHTS[1]) / 2
+    wanted = float(math.log(3.0) * terms[1, 0] * WEIGHTS[0] - math.log(4.0) * terms[1, 1] * WEIGHTS[1]) / 2
     weighting = made(conditioned=True, around_default=True)
     assert float(weighting(terms, terms, drawn, terms)) == pytest.approx(wanted, rel=1e-6)
     assert float(weighting(terms, terms, torch.zeros(2, 6), terms)) == 0.0

@@ -37,9 +37,9 @@ class JudgedPlans:
 def rules_of_loss(config: AlignConfig) -> tuple[Rule, ...]:
     """Those of the rule set that are not left out; BadInput if none is."""
     known = rule_set(config.avoid.rule_set)
-    for name in config.avoid.without:
+    for name, what in [(n, "to leave out") for n in config.avoid.without] + [(n, "to steer") for n in config.avoid.steer]:
         if name not in {rule.name for rule in known}:
-            raise BadInput(f"no rule {name!r} to leave out; expected one of {', '.join(r.name for r in known)}")
+            raise BadInput(f"no rule {name!r} {what}; expected one of {', '.join(r.name for r in known)}")
     rules = tuple(rule for rule in known if rule.name not in config.avoid.without)
     if not rules:
         raise BadInput("all rules are left out; --no-rules says the same")
@@ -78,12 +78,13 @@ class RuleTerms:
         return JudgedPlans(torch.stack([costs for costs, _ in parts]).mean(0), opened, torch.stack(terms).mean(0))
 
     def costs(self, plan: Tensor, context: RuleContext) -> Tensor:
-        """(C, H, 4) -> (C, M); if only braking and driving on may mend a plan, gradients say so, but for lane."""
-        costs = rule_costs(along_the_way(plan) if self.avoid.along else plan, context, self.rules)
-        lanes = [i for i, rule in enumerate(self.rules) if self.avoid.along and rule.name == LANE]
-        for i in lanes:
-            costs = costs.index_copy(1, torch.tensor([i]), rule_costs(plan, context, (self.rules[i],)))
-        return costs
+        """(C, H, 4) -> (C, M); with `along`, gradients keep to the plan's way but for the rules that may steer."""
+        steers = torch.tensor([rule.name in self.avoid.steer or not self.avoid.along for rule in self.rules])
+        free = rule_costs(plan, context, self.rules) if steers.any() else None
+        kept = rule_costs(along_the_way(plan), context, self.rules) if not steers.all() else None
+        if free is None or kept is None:
+            return kept if free is None else free
+        return torch.where(steers, free, kept)
 
     def opens(self, plan: Tensor, context: RuleContext) -> Tensor:
         """(C, M) bool: which rules count for each plan; without a gate all of them."""

@@ -86,7 +86,7 @@ class RuleWeighting:
         if log_weights is None:
             by_rule = terms.mean(0) * weights
         else:
-            given = log_weights.exp() - 1 if self.config.around_default else log_weights.exp()
+            given = log_weights if self.config.around_default else log_weights.exp()
             by_rule = (terms * given).mean(0) * weights
         return self._one_sided(by_rule, output) if self.config.tiers and output is not None else by_rule.sum()
 

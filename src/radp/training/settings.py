@@ -100,8 +100,9 @@ class WeightingConfig:
     spread: float = 4.0
     """Weights are drawn between 1 / spread and spread times the default, evenly in their logarithm."""
     around_default: bool = False
-    """Count each rule (weight - 1) times instead of weight times, with --conditioned and --hold base: at the default
-    weights nothing pulls then, and the planner stays what it was."""
+    """Count each rule log(weight) times instead of weight times, with --conditioned and --hold base: at the default
+    weights nothing pulls then, and the planner stays what it was. To first order that is weight - 1, but as strong
+    downwards as upwards."""
     dual_step: float = 0.0
     """Step of dual ascent: w <- w exp(step * (cost - budget)) after each batch; 0 keeps the weights fixed."""
     budgets: tuple[str, ...] = ()
@@ -140,7 +141,9 @@ class AvoidConfig:
     root: bool = False
     """Take sqrt(1 + J / scale) - 1 of each rule, with scales from 0.01 to 10: its pull does not fade."""
     along: bool = False
-    """Let the rules move a plan along its own way alone: brake or drive on, never swerve. Only lane may steer."""
+    """Let the rules move a plan along its own way alone: brake or drive on, never swerve."""
+    steer: tuple[str, ...] = ()
+    """Rules that may steer nevertheless, such as lane, kinematics and comfort, which speak of the plan's shape."""
     free: float = 0.1
     """Weight of the base's answer, beside 1 elsewhere, where that answer itself is one that the gate would open for."""
     calls: int = 1

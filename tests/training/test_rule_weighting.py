@@ -45,13 +45,13 @@ def test_around_the_default_only_what_was_changed_counts() -> None:
     assert float(weighting(terms, terms, torch.zeros(2, 6), terms)) == 0.0
 
 
-def test_weights_are_drawn_evenly_in_their_logarithm_every_other_time_of_one_rule_alone() -> None:
-    both = draw_log_weights(40_000, 3, 4.0, torch.Generator().manual_seed(0))
-    drawn, alone = both[::2], both[1::2]
-    assert both.abs().max() <= math.log(4.0) and drawn.mean().abs() < 0.02
+def test_weights_are_drawn_evenly_in_their_logarithm_all_or_one_alone_or_none() -> None:
+    every = draw_log_weights(80_000, 3, 4.0, torch.Generator().manual_seed(0))
+    drawn, alone = every[::4], every[1::2]
+    assert every.abs().max() <= math.log(4.0) and drawn.mean().abs() < 0.02
     share = (drawn < -math.log(2.0)).float().mean()  # a quarter of the range
     assert float(share) == pytest.approx(0.25, abs=0.01)
-    assert ((alone != 0).sum(-1) == 1).all()
+    assert ((alone != 0).sum(-1) == 1).all() and not every[2::4].any()
     assert (alone != 0).float().mean(0).tolist() == pytest.approx([1 / 3] * 3, abs=0.02)
 
 

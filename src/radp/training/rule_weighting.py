@@ -19,11 +19,14 @@ ROUNDS = 8  # of putting a gradient at right angles to those of higher tiers
 
 
 def draw_log_weights(count: int, rules: int, spread: float, generator: torch.Generator) -> Tensor:
-    """(count, rules), even between -log spread and log spread; every other sample changes one rule alone."""
+    """(count, rules), even between -log spread and log spread.
+
+    Of four samples two change one rule alone, one changes all, and one keeps the default, so that this is learnt too.
+    """
     drawn = (2 * torch.rand(count, rules, generator=generator) - 1) * math.log(spread)
-    alone = torch.nn.functional.one_hot(torch.randint(rules, (count,), generator=generator), rules)
-    alone[::2] = 1
-    return drawn * alone
+    changed = torch.nn.functional.one_hot(torch.randint(rules, (count,), generator=generator), rules)
+    changed[0::4], changed[2::4] = 1, 0
+    return drawn * changed
 
 
 class DualAscent(nn.Module):

@@ -103,6 +103,15 @@ EQUIVALENT = {  # "file: the line: what was changed" -> why no input tells it fr
     "rules/route.py: offset = torch.where(known, -along, 0.0): 0.0 -> 0.1": (
         "what is not known is written over, or belongs to a lane that is not placed and counts nowhere"
     ),
+    "evaluation/risk.py: box_centers(rollout.ego), rollout.ego[:, Ego.HEADING], PACIFICA.length * ones, "
+    "PACIFICA.width * ones: PACIFICA.width * ones -> PACIFICA.width / ones": "ones are ones",
+    "metrics/driving_direction.py: window = int(WINDOW_US / step_us) if step_us > 0.0 else 0: 0.0 -> 0.1": (
+        "no drive has steps below a millisecond"
+    ),
+    "rules/collision.py: short = CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING) - "
+    "(gap / 2**0.5 - reach) > -AMPLE: CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING) - "
+    "(gap / 2 ** 0.5 - reach) > -AMPLE -> CLEARANCE + HEADWAY * closing + closing.square() / (2 * BRAKING) - "
+    "(gap / 2 ** 0.5 - reach) >= -AMPLE": "a pair at the very edge of the net has a gate of 0",
     "rules/route.py: index = nearest.unsqueeze(-1).expand(*nearest.shape, 2): 1 -> 2": "the last axis has length 1",
     **dict.fromkeys(
         (
@@ -114,6 +123,7 @@ EQUIVALENT = {  # "file: the line: what was changed" -> why no input tells it fr
             "rules/route.py: nearest = gap.masked_fill(~valid, torch.inf).argmin(-1, keepdim=True): -1 -> 1",
             "rules/route.py: known = torch.where(beside.any(-1, keepdim=True), beside, is_nearest): -1 -> 1",
             "rules/route.py: left = valid & ~known & known.any(-1, keepdim=True): -1 -> 1",
+            "rules/collision.py: return (across[0] - reach / 2) / moved.norm(dim=-1).clamp(min=1e-6): -1 -> 1",
         ),
         "of two axes the last is the second",
     ),

@@ -38,6 +38,7 @@ def test_connectors_take_the_largest_limit_around_all_of_them() -> None:
     assert over(connectors({"S0": 5.0, "S1": 6.0, "T0": 7.0, "T1": 9.0}), 10.0) == pytest.approx(1.0)
     assert over(connectors({"S0": 5.0, "S1": 9.5, "T0": 7.0, "T1": 9.0}), 10.0) == pytest.approx(0.5)
     assert over(connectors({"S0": 5.0, "S1": 6.0, "T0": 7.0, "T1": None}), 10.0) == 0.0  # one unknown: no limit
+    assert over(connectors({"S0": 5.0, "S1": 6.0, "T0": None, "T1": 9.0}), 10.0) == 0.0
     assert over(connectors({}), 10.0) == 0.0  # cut off from its lanes
 
 

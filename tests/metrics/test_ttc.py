@@ -64,3 +64,15 @@ def test_passing_through_between_two_steps_is_not_seen() -> None:
     """A thin object that crosses within one step is met at no step: contacts are looked for every 0.1 s only."""
     assert ttc([7.0, 65.0, -np.pi / 2, 0.0, -100.0], road_map=TWO_CROSSING, size=(0.2, 0.2)) == np.inf
     assert ttc([7.0, 65.0, -np.pi / 2, 0.0, -100.0], road_map=TWO_CROSSING, size=(12.0, 0.2)) < np.inf
+
+
+def test_who_was_touched_in_the_first_frame_counts_no_more() -> None:
+    tracks = boxes((ObjectType.VEHICLE, 4.0, 2.0, np.array([3.0, 0.0, 0.0, 0.0, 0.0])), samples=2)
+    score = evaluate(drive_on(TWO, np.zeros((2, 3)), speed=10.0, tracks=tracks))
+    assert score.ttc[0] == 0.0 and score.ttc[1] == np.inf
+
+
+def test_the_exact_boxes_decide_where_the_interval_is_a_little_wide() -> None:
+    side = 2.297 / 2 + 1.0
+    assert ttc([20.0, side + 5e-7, 0.0, 0.0, 0.0]) == np.inf
+    assert ttc([20.0, side - 5e-7, 0.0, 0.0, 0.0]) < 2.0

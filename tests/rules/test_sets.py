@@ -178,6 +178,8 @@ def test_expert_target_is_the_experts_end_point():
     given = type(given)(**{**vars(given), "ego_agent_future": future})
     assert float(RuleContext.from_scene(given).target) == pytest.approx(96.0)
     assert float(RuleContext.from_scene(given, expert_target=True).target) == pytest.approx(30.0)
+    future[0, 1:] = 0.0  # it ends after its first step
+    assert float(RuleContext.from_scene(given, expert_target=True).target) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("name", ["v2", "road-v2"])

@@ -50,6 +50,23 @@ def test_two_steps_train_the_input_and_keep_the_whole_model(tmp_path: Path) -> N
     assert any("weight/collision" in json.dumps(record) for record in records)
 
 
+def test_what_learnt_is_what_is_written(tmp_path: Path) -> None:
+    """Adapters alone, a whole model with a trained decoder, or with a trained input for weights."""
+    for trained, written, conditions in (
+        ("adapters", "adapter", False),
+        ("decoder", "model", False),
+        ("weights", "model", True),
+    ):
+        weighting = WeightingConfig(conditioned=conditions, around_default=conditions)
+        config = replace(CONFIG, weighting=weighting, avoid=AvoidConfig(hold="base", way="chain", trained=trained))
+        base = conditioned(awake(SMALL), NAMES) if conditions else awake(SMALL)
+        folder = RunFolder.create(tmp_path / trained, "train align", config, config.loop.seed, {}, {})
+        path = train_align(config, folder, base, samples())
+        assert path == tmp_path / trained / written
+        assert (path / "adapter_config.json").is_file() == (trained == "adapters")
+        assert (path / "model.safetensors").is_file() == (trained != "adapters")
+
+
 def test_each_sample_draws_its_own_weights_the_same_at_every_try() -> None:
     task = AlignTask(CONFIG, conditioned(awake(SMALL), NAMES), samples())
     first, again, later = (task.batch(step, 0, 1).rule_weights for step in (0, 0, 1))

@@ -1,8 +1,9 @@
 """Dose and response: what a planner that takes weights of rules does when one weight grows and all others stay.
 
 For each rule the same scenarios are driven at several weights of that rule alone. The matched cost is the mean cost of
-that rule over the plans of a drive, the matched risks are those that its pressure stands for (`evaluation.endpoints`);
-both on the states that the planner came to, so that they tell what one gets, not what a plan would cost elsewhere.
+that rule (of the set v2) over the plans of a drive, the matched risks are those that its pressure stands for
+(`evaluation.endpoints`); both on the states that the planner came to, so that they tell what one gets, not what a plan
+would cost elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from radp.evaluation.settings import DoseResponse, Simulation
 from radp.metrics.score import evaluate
 from radp.planners import load_planner
 from radp.rules import default_rules
-from radp.rules.sets import ROAD
+from radp.rules.sets import ROAD_V2, V2
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
 from radp.statistics.bootstrap import known_mean, means_of
@@ -155,7 +156,7 @@ def _drive(wanted: DoseResponse, out: Path, rule: str, weight: float, workers: i
     beyond = set(_rules(wanted)) - {one.name for one in default_rules()}
     job = Simulation(
         planner=wanted.planner, scenarios=wanted.scenarios, agents=wanted.agents, limit=wanted.limit, seed=wanted.seed,
-        attribution="teacher", rule_set=ROAD if beyond else "", calibration=LEVELS_OF if beyond else "",
+        attribution="teacher", rule_set=ROAD_V2 if beyond else V2, calibration=LEVELS_OF,
         weights=(f"{rule}={weight:g}",) if rule else (),
     )  # fmt: skip
     folder = out / (f"{rule}-{weight:g}" if rule else "default")

@@ -144,6 +144,27 @@ class FinalLayer(nn.Module):
         return linear_of(self.fc2, self.norm2(linear_of(self.fc1, x, "tanh")))
 
 
+class WeightEmbedding(nn.Module):
+    """Log-weights of W rules -> what joins route and time in the modulation.
+
+    Each rule has a direction, which the scene decides; they add up, times their log-weights. So the default, zeros, is
+    exactly 0, and half and double go opposite ways.
+    """
+
+    def __init__(self, rules: int, dim: int) -> None:
+        super().__init__()
+        self.rules = rules
+        self.look = nn.Linear(dim, dim // 2)
+        self.fc1 = nn.Linear(dim + dim // 2, dim)
+        self.fc2 = nn.Linear(dim, rules * dim)
+
+    def forward(self, log_weights: Tensor, route: Tensor, encoding: Encoding) -> Tensor:
+        """(B, W), (B, d), tokens -> (B, d)."""
+        seen = F.relu(self.look(encoding.tokens)).masked_fill(encoding.padded.unsqueeze(-1), 0.0).amax(1)
+        directions = self.fc2(F.gelu(self.fc1(torch.cat((route, seen), -1)))).unflatten(-1, (self.rules, -1))
+        return (log_weights.unsqueeze(-1) * directions).sum(1)
+
+
 class Decoder(nn.Module):
     """Noisy trajectories (C, P, 81, 4), step 0 = current state, normalised -> the same shape, raw network output."""
 
@@ -159,7 +180,7 @@ class Decoder(nn.Module):
         self.speed_embedding = Mlp(1, dim, dim) if config.ego_speed else None
         self.speed_dropout = config.speed_dropout
         weights = len(config.rule_weights)
-        self.weight_embedding = Mlp(weights, dim, dim) if weights else None
+        self.weight_embedding = WeightEmbedding(weights, dim) if weights else None
         blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.decoder_depth))
         self.blocks = cast("Sequence[DiTBlock]", blocks)  # the type ModuleList does not say of what
         self.final_layer = FinalLayer(dim, config.state_dim)
@@ -169,8 +190,8 @@ class Decoder(nn.Module):
         route = self.route_encoder(scene.route_lanes)
         if self.speed_embedding is not None:
             route = route + self._speed(scene)
-        if self.weight_embedding is not None:
-            route = route + self._weights(scene)
+        if self.weight_embedding is not None and scene.rule_weights is not None:
+            route = route + self.weight_embedding(scene.rule_weights, route, encoding)
         return Context(
             route=route,
             keys_values=[block.cross_attn.keys_values(encoding.tokens, packed=True) for block in self.blocks],
@@ -199,13 +220,6 @@ class Decoder(nn.Module):
             return embedded
         kept = torch.rand(len(embedded), 1, device=embedded.device) >= self.speed_dropout
         return embedded * kept
-
-    def _weights(self, scene: Scene) -> Tensor:
-        """(B, d) from the log-weights of the rules; exactly 0 at the default, zeros, which is also silence."""
-        assert self.weight_embedding is not None
-        default = scene.ego_current_state.new_zeros(scene.batch_size, self.weight_embedding.fc1.in_features)
-        given = default if scene.rule_weights is None else scene.rule_weights
-        return self.weight_embedding(given) - self.weight_embedding(default)
 
     def modulation(self, route: Tensor, time: Tensor) -> Modulation:
         """route (..., d), time broadcastable to (...) -> AdaLN parameters (..., 6d) and (..., 2d)."""

@@ -11,6 +11,8 @@ import torch
 
 from radp.model.checkpoint import load_model, save_model
 from radp.model.config import ModelConfig
+from radp.model.decoder import WeightEmbedding
+from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
 from radp.model.rule_weights import conditioned, log_weights, parse_weights
 from radp.planners.diffusion import DiffusionPlanner
@@ -46,6 +48,27 @@ def test_an_untrained_input_is_bit_identical_and_a_trained_one_listens(scene: Sc
     assert torch.equal(planned(model, scene, comfort=1.0, goal=1.0), plain)
     mixed = replace(scene, rule_weights=torch.randn(len(scene), 3, generator=torch.Generator().manual_seed(2)))
     assert not torch.equal(planned(model, mixed), planned(model, scene))  # each scene with its own
+
+
+def test_directions_of_rules_add_up_and_padded_tokens_do_not_count() -> None:
+    generator = torch.Generator().manual_seed(3)
+    embedding = WeightEmbedding(2, 8)
+    tokens, route = torch.randn(3, 5, 8, generator=generator), torch.randn(3, 8, generator=generator)
+    padded = torch.zeros(3, 5, dtype=torch.bool)
+    padded[:, 3:] = True
+    one, other = torch.tensor([[1.0, 0.0]]).expand(3, 2), torch.tensor([[0.0, -0.5]]).expand(3, 2)
+
+    def given(log_weights: torch.Tensor, tokens: torch.Tensor = tokens) -> torch.Tensor:
+        return embedding(log_weights, route, Encoding(tokens, padded))
+
+    torch.testing.assert_close(given(one + other), given(one) + given(other))
+    torch.testing.assert_close(given(-2 * one), -2 * given(one))
+    assert not given(0 * one).any() and given(one).abs().max() > 0
+    changed = tokens.clone()
+    changed[:, 3:] += 10.0
+    assert torch.equal(given(one, changed), given(one))
+    changed[:, 0] += 10.0
+    assert not torch.allclose(given(one, changed), given(one))  # the scene decides
 
 
 def test_the_input_is_kept_on_disk(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def test_each_sample_counts_with_its_own_weights() -> None:
 
 def test_around_the_default_only_what_was_changed_counts() -> None:
     terms = torch.rand(2, 6, generator=torch.Generator().manual_seed(1))
-    drawn = torch.tensor([[0.0] * 6, [math.log(3.0), math.log(0.25)] + [0.0] * 4])
-    wanted = float(math.log(3.0) * terms[1, 0] * WEIGHTS[0] - math.log(4.0) * terms[1, 1] * WEIGHTS[1]) / 2
+    drawn = torch.tensor([[0.0] * 6, [math.log(3.0), math.log(2.0)] + [0.0] * 4])
+    wanted = float(2.0 * terms[1, 0] * WEIGHTS[0] + terms[1, 1] * WEIGHTS[1]) / 2
     weighting = made(conditioned=True, around_default=True)
     assert float(weighting(terms, terms, drawn, terms)) == pytest.approx(wanted, rel=1e-6)
     assert float(weighting(terms, terms, torch.zeros(2, 6), terms)) == 0.0
@@ -53,6 +53,8 @@ def test_weights_are_drawn_evenly_in_their_logarithm_all_or_one_alone_or_none() 
     assert float(share) == pytest.approx(0.25, abs=0.01)
     assert ((alone != 0).sum(-1) == 1).all() and not every[2::4].any()
     assert (alone != 0).float().mean(0).tolist() == pytest.approx([1 / 3] * 3, abs=0.02)
+    upwards = draw_log_weights(80_000, 3, 4.0, torch.Generator().manual_seed(0), upwards=True)
+    assert torch.equal(upwards, every.abs())
 
 
 def test_dual_ascent_by_hand() -> None:

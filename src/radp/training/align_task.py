@@ -59,7 +59,10 @@ class AlignTask:
         if not self.config.weighting.conditioned:
             return scene
         generator = torch.Generator().manual_seed(step_seed(self.config.loop.seed + 2, step, rank))
-        drawn = draw_log_weights(len(scene), len(self.rules), self.config.weighting.spread, generator)
+        weighting = self.config.weighting
+        drawn = draw_log_weights(
+            len(scene), len(self.rules), weighting.spread, generator, upwards=weighting.around_default
+        )
         return replace(scene, rule_weights=drawn)
 
     def rows(self, step: int, rank: int, processes: int) -> np.ndarray:

@@ -18,15 +18,17 @@ MOST_FACTOR = 10.0  # dual ascent moves a weight up to this many times from wher
 ROUNDS = 8  # of putting a gradient at right angles to those of higher tiers
 
 
-def draw_log_weights(count: int, rules: int, spread: float, generator: torch.Generator) -> Tensor:
-    """(count, rules), even between -log spread and log spread.
+def draw_log_weights(
+    count: int, rules: int, spread: float, generator: torch.Generator, upwards: bool = False
+) -> Tensor:
+    """(count, rules), even between -log spread, or 0 if only `upwards`, and log spread.
 
     Of four samples two change one rule alone, one changes all, and one keeps the default, so that this is learnt too.
     """
     drawn = (2 * torch.rand(count, rules, generator=generator) - 1) * math.log(spread)
     changed = torch.nn.functional.one_hot(torch.randint(rules, (count,), generator=generator), rules)
     changed[0::4], changed[2::4] = 1, 0
-    return drawn * changed
+    return (drawn.abs() if upwards else drawn) * changed
 
 
 class DualAscent(nn.Module):
@@ -89,7 +91,7 @@ class RuleWeighting:
         if log_weights is None:
             by_rule = terms.mean(0) * weights
         else:
-            given = log_weights if self.config.around_default else log_weights.exp()
+            given = log_weights.exp() - 1 if self.config.around_default else log_weights.exp()
             by_rule = (terms * given).mean(0) * weights
         return self._one_sided(by_rule, output) if self.config.tiers and output is not None else by_rule.sum()
 

@@ -100,9 +100,9 @@ class WeightingConfig:
     spread: float = 4.0
     """Weights are drawn between 1 / spread and spread times the default, evenly in their logarithm."""
     around_default: bool = False
-    """Count each rule log(weight) times instead of weight times, with --conditioned and --hold base: at the default
-    weights nothing pulls then, and the planner stays what it was. To first order that is weight - 1, but as strong
-    downwards as upwards."""
+    """Draw weights from 1 upwards and count each rule weight - 1 times, with --conditioned and --hold base: at the
+    default nothing pulls, and the planner stays what it was. Below 1 it goes the opposite way, without having learnt
+    it: to be rewarded for breaking rules would have no end."""
     dual_step: float = 0.0
     """Step of dual ascent: w <- w exp(step * (cost - budget)) after each batch; 0 keeps the weights fixed."""
     budgets: tuple[str, ...] = ()

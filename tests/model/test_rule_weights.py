@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from radp.model.adapters import add_adapters, save_adapters
 from radp.model.checkpoint import load_model, save_model
 from radp.model.config import ModelConfig
 from radp.model.decoder import WeightEmbedding
@@ -16,6 +18,7 @@ from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
 from radp.model.rule_weights import conditioned, log_weights, parse_weights
 from radp.planners.diffusion import DiffusionPlanner
+from radp.planners.learned import load_planner_model, package_planner
 from radp.runs.errors import BadInput
 from radp.scene.scene import Scene
 from tests.made_scenes import made_scene
@@ -103,3 +106,28 @@ def test_who_takes_no_weights_says_so() -> None:
         conditioned(conditioned(awake(SMALL), RULES), ["lane"])
     with pytest.raises(BadInput, match="two weights"):
         parse_weights(["goal=1", "goal=2"])
+
+
+def test_a_planner_folder_may_hold_the_input_alone(tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    base = save_model(awake(SMALL), tmp_path / "base")
+    save_adapters(add_adapters(load_model(base)), tmp_path / "adapter")
+    plain = package_planner(str(base), [tmp_path / "adapter"], tmp_path / "plain")
+    model = conditioned(load_planner_model(plain), RULES)
+    with torch.no_grad():
+        model.decoder.weight_embedding.fc2.weight.fill_(0.5)
+    trained = save_model(model, tmp_path / "trained")
+    folder = package_planner(str(base), [tmp_path / "adapter"], tmp_path / "planner", weights=trained)
+    found = load_planner_model(folder)
+    assert found.config.rule_weights == RULES and (found.decoder.weight_embedding.fc2.weight == 0.5).all()
+    with pytest.raises(BadInput, match="takes no weights of rules"):
+        package_planner(str(base), [tmp_path / "adapter"], tmp_path / "other", weights=base)
+    described = json.loads((folder / "planner.json").read_text())
+    for rules, words in ((["lane"], "does not fit weights of lane"), ("lane", "no list"), ([1], "no list")):
+        (folder / "planner.json").write_text(json.dumps({**described, "rule_weights": rules}))
+        with pytest.raises(BadInput, match=words):
+            load_planner_model(folder)
+    (folder / "planner.json").write_text(json.dumps(described))
+    (folder / "rule_weights.safetensors").write_bytes(b"cut")
+    with pytest.raises(BadInput, match="weights file"):
+        load_planner_model(folder)

@@ -24,11 +24,13 @@ class TrainPackage:
     """Folders of adapters, in the order of training."""
     out: Path
     """Planner folder to write."""
+    weights: Path | None = None
+    """Model folder of `radp train align --conditioned --trained weights` on this planner: it then takes weights."""
     mean: bool = False
     """The adapters were trained side by side on the same base, for instance with several seeds: take their mean."""
 
     def __call__(self) -> int:
         from radp.planners.learned import package_planner
 
-        print(package_planner(self.base, self.adapters, self.out, self.mean))
+        print(package_planner(self.base, self.adapters, self.out, self.mean, self.weights))
         return 0

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from radp.model.config import ModelConfig
 from radp.model.network import DiffusionModel, extended
+from radp.model.weights import check_finite, read_weights
 from radp.runs.errors import BadInput
+from radp.runs.files import write_atomically
+
+WEIGHT_INPUT = "rule_weights.safetensors"  # of a planner folder: the input for weights alone
 
 
 def parse_weights(words: Sequence[str]) -> dict[str, float]:
@@ -55,3 +61,26 @@ def conditioned(model: DiffusionModel, rules: Sequence[str]) -> DiffusionModel:
     if model.config.rule_weights:
         raise BadInput(f"the model takes weights of {', '.join(model.config.rule_weights)}, not of {', '.join(rules)}")
     return extended(model, replace(model.config, rule_weights=tuple(rules)))
+
+
+def save_weight_input(model: DiffusionModel, folder: Path) -> tuple[str, ...]:
+    """Write the input alone, for a planner folder whose model is otherwise the base; returns the rules."""
+    if model.decoder.weight_embedding is None:
+        raise BadInput("the model takes no weights of rules: it was not trained with them")
+    tensors = {name: value.contiguous() for name, value in model.decoder.weight_embedding.state_dict().items()}
+    write_atomically(folder / WEIGHT_INPUT, save(tensors))
+    return model.config.rule_weights
+
+
+def load_weight_input(model: DiffusionModel, rules: Sequence[str], folder: Path) -> DiffusionModel:
+    """The model with the input of a planner folder; BadInput if it does not fit."""
+    source = folder / WEIGHT_INPUT
+    tensors = read_weights(source)
+    check_finite(tensors, source)
+    wider = conditioned(model, rules)
+    assert wider.decoder.weight_embedding is not None
+    wanted = {name: value.shape for name, value in wider.decoder.weight_embedding.state_dict().items()}
+    if {name: value.shape for name, value in tensors.items()} != wanted:
+        raise BadInput(f"{source}: does not fit weights of {', '.join(rules)} and a model of this size")
+    wider.decoder.weight_embedding.load_state_dict(tensors)
+    return wider

@@ -1,7 +1,8 @@
 """Learned planners from disk: a model, or adapters and a head on top of one.
 
 A planner folder holds a model (model.safetensors, config.json), or planner.json with the name of its base and the
-adapters; in either case it may hold an attribution head and a calibration as well.
+adapters, and there may be an input for weights of rules; in either case it may hold an attribution head and a
+calibration as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from radp.model.head import WEIGHTS as HEAD_WEIGHTS
 from radp.model.head import load_head
 from radp.model.network import DiffusionModel
 from radp.model.paths import model_path
+from radp.model.rule_weights import load_weight_input, save_weight_input
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.runs.errors import BadInput, reading_file
@@ -54,12 +56,16 @@ def load_planner_model(path: Path | str, above: tuple[Path, ...] = ()) -> Diffus
         return load_model(path)
     above = (*above, path.resolve())
     with reading_file(path / PLANNER, "planner: expected the name of its base"):
-        base = str(json.loads((path / PLANNER).read_bytes())["base"])
+        described = json.loads((path / PLANNER).read_bytes())
+        base, rules = str(described["base"]), described.get("rule_weights", [])
+        if not (isinstance(rules, list) and all(isinstance(rule, str) for rule in rules)):
+            raise BadInput(f"{path / PLANNER}: rule_weights is no list of rules")
         beside = path / base
         found = beside if beside.exists() else model_path(base)
         if found.resolve() in above:
             raise BadInput(f"{path / PLANNER}: base is {base!r}, which leads back to this planner")
-    return load_adapters(load_planner_model(found, above), path)
+    model = load_adapters(load_planner_model(found, above), path)
+    return load_weight_input(model, rules, path) if rules else model
 
 
 def base_of(planner: str) -> str:
@@ -69,14 +75,20 @@ def base_of(planner: str) -> str:
     return base if base in list_models() else ""
 
 
-def package_planner(base: str, adapters: Sequence[Path], out: Path, mean: bool = False) -> Path:
+def package_planner(
+    base: str, adapters: Sequence[Path], out: Path, mean: bool = False, weights: Path | None = None
+) -> Path:
     """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it.
 
-    With `mean`, they were trained side by side on the base, and their mean is taken.
+    With `mean`, they were trained side by side on the base, and their mean is taken. `weights`: a model whose input for
+    weights of rules was trained alone, on the planner that this becomes.
     """
     found = model_path(base)
     join_adapters(adapters, out, mean)
     name = base if base in list_models() else os.path.relpath(found.resolve(), out.resolve())
-    write_json_atomically(out / PLANNER, {"base": name})
+    described: dict[str, Any] = {"base": name}
+    if weights is not None:
+        described["rule_weights"] = list(save_weight_input(load_model(weights), out))
+    write_json_atomically(out / PLANNER, described)
     load_planner_model(out)  # what does not fit is said now
     return out

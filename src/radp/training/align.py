@@ -42,7 +42,9 @@ def check_way(config: AlignConfig) -> None:
     if avoid.trained == "weights" and not config.weighting.conditioned:
         raise BadInput("--trained weights needs --conditioned: else there is no input for weights")
     if config.weighting.around_default and not (config.weighting.conditioned and avoid.hold == "base"):
-        raise BadInput("--around-default needs --conditioned and --hold base: else nothing would say what the default is")
+        raise BadInput(
+            "--around-default needs --conditioned and --hold base: else nothing would say what the default is"
+        )
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
     if not 1 <= avoid.calls <= STEPS:

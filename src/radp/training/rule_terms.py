@@ -37,8 +37,8 @@ class JudgedPlans:
 def rules_of_loss(config: AlignConfig) -> tuple[Rule, ...]:
     """Those of the rule set that are not left out; BadInput if none is."""
     known = rule_set(config.avoid.rule_set)
-    for name, what in [(n, "to leave out") for n in config.avoid.without] + [(n, "to steer") for n in config.avoid.steer]:
-        if name not in {rule.name for rule in known}:
+    for names, what in ((config.avoid.without, "to leave out"), (config.avoid.steer, "to steer")):
+        for name in set(names) - {rule.name for rule in known}:
             raise BadInput(f"no rule {name!r} {what}; expected one of {', '.join(r.name for r in known)}")
     rules = tuple(rule for rule in known if rule.name not in config.avoid.without)
     if not rules:
@@ -79,12 +79,13 @@ class RuleTerms:
 
     def costs(self, plan: Tensor, context: RuleContext) -> Tensor:
         """(C, H, 4) -> (C, M); with `along`, gradients keep to the plan's way but for the rules that may steer."""
-        steers = torch.tensor([rule.name in self.avoid.steer or not self.avoid.along for rule in self.rules])
-        free = rule_costs(plan, context, self.rules) if steers.any() else None
-        kept = rule_costs(along_the_way(plan), context, self.rules) if not steers.all() else None
-        if free is None or kept is None:
-            return kept if free is None else free
-        return torch.where(steers, free, kept)
+        if not self.avoid.along:
+            return rule_costs(plan, context, self.rules)
+        kept = rule_costs(along_the_way(plan), context, self.rules)
+        if not self.avoid.steer:
+            return kept
+        steers = torch.tensor([rule.name in self.avoid.steer for rule in self.rules])
+        return torch.where(steers, rule_costs(plan, context, self.rules), kept)
 
     def opens(self, plan: Tensor, context: RuleContext) -> Tensor:
         """(C, M) bool: which rules count for each plan; without a gate all of them."""

@@ -111,7 +111,9 @@ EQUIVALENT = {  # "file: the line: what was changed" -> why no input tells it fr
     "evaluation/risk.py: box_centers(rollout.ego), rollout.ego[:, Ego.HEADING], PACIFICA.length * ones, "
     "PACIFICA.width * ones: PACIFICA.width * ones -> PACIFICA.width / ones": "ones are ones",
     "training/align_task.py: generator = torch.Generator().manual_seed("
-    "step_seed(self.config.loop.seed + 1, step, rank)): self.config.loop.seed + 1 -> self.config.loop.seed - 1": "any number that no other draw has will do",
+    "step_seed(self.config.loop.seed + 1, step, rank)): self.config.loop.seed + 1 -> self.config.loop.seed - 1": (
+        "any number that no other draw has will do"
+    ),
     "metrics/driving_direction.py: window = int(WINDOW_US / step_us) if step_us > 0.0 else 0: 0.0 -> 0.1": (
         "no drive has steps below a millisecond"
     ),

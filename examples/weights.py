@@ -2,8 +2,8 @@
 
     python examples/weights.py
 
-Without an argument the input is new and not trained, so that all weights give the same plan. `radp train align
---conditioned --out runs/weighted` trains it; `python examples/weights.py runs/weighted/model` then shows other plans.
+radp-mini listens to weights; at the default weights, all 1, it plans exactly as if there were none. Another planner
+that was trained with `radp train align --conditioned` can be named as an argument.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import sys
 
 import radp
 
-RULES = ("collision", "lane", "speed", "kinematics", "comfort", "goal")
 WISHES: tuple[dict[str, float], ...] = ({}, {"comfort": 4.0}, {"goal": 4.0}, {"collision": 4.0, "goal": 0.5})
 
 
-def main(model: str = "diffusion-planner-mini") -> list[radp.Plan]:
+def main(model: str = "radp-mini") -> list[radp.Plan]:
     """The costs of the six rules under several weights; returns the plans."""
-    planner = radp.load_planner(model).with_weight_input(RULES)  # a planner that has the input stays as it is
+    planner = radp.load_planner(model)
     now, plans = radp.observe(radp.open_split("sumo14-val")[:1], step=20), []
     for weights in WISHES:
         plans.append(planner.plan(now, weights=weights))

@@ -2,8 +2,8 @@
 
     python examples/weights.py
 
-radp-mini listens to weights; at the default weights, all 1, it plans exactly as if there were none. Another planner
-that was trained with `radp train align --conditioned` can be named as an argument.
+radp-mini-weights listens to weights; all 1 is the default. Another planner that was trained with
+`radp train align --conditioned` can be named as an argument.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import radp
 WISHES: tuple[dict[str, float], ...] = ({}, {"comfort": 4.0}, {"goal": 4.0}, {"collision": 4.0, "goal": 0.5})
 
 
-def main(model: str = "radp-mini") -> list[radp.Plan]:
+def main(model: str = "radp-mini-weights") -> list[radp.Plan]:
     """The costs of the six rules under several weights; returns the plans."""
     planner = radp.load_planner(model)
     now, plans = radp.observe(radp.open_split("sumo14-val")[:1], step=20), []

@@ -19,8 +19,8 @@ class EvaluateDose(DoseResponse):
     again. Also written: OUT/dose.md, OUT/dose.json and, with matplotlib, OUT/dose.png.
 
     Example:
-        radp evaluate dose --planner radp-mini --scenarios sumo14-val --out runs/dose
-        radp evaluate dose --planner radp-mini --rules collision goal --doses 0.25 4 --out runs/dose
+        radp evaluate dose --planner radp-mini-weights --scenarios sumo14-val --out runs/dose
+        radp evaluate dose --planner radp-mini-weights --rules collision goal --doses 0.25 4 --out runs/dose
     """
 
     out: Path

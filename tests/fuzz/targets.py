@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -72,6 +73,8 @@ def write_other_seeds(folder: Path) -> None:
     from radp.metrics.score import METRICS
     from radp.model.checkpoint import export_published
     from radp.model.config import NUPLAN
+    from radp.model.rule_weights import conditioned, save_weight_input
+    from radp.planners.learned import load_planner_model
     from radp.planners.zoo.checkpoint import save_folder
     from radp.planners.zoo.pdm_open import PDMConfig, PDMOpen
     from radp.runs.files import write_json_atomically
@@ -84,6 +87,11 @@ def write_other_seeds(folder: Path) -> None:
         randomised(replace(NUPLAN, hidden=16, heads=2, encoder_depth=1)), folder / "published" / "model.pth"
     )
     save_folder("pdm-open", PDMOpen(PDMConfig(hidden=8)), folder / "zoo")
+    shutil.copytree(folder / "aligned", folder / "weighted")
+    listening = conditioned(load_planner_model(folder / "aligned"), ("lane", "goal"))
+    rules = save_weight_input(listening, folder / "weighted")
+    base = json.loads((folder / "aligned" / "planner.json").read_text())["base"]
+    write_json_atomically(folder / "weighted" / "planner.json", {"base": base, "rule_weights": list(rules)})
     write_sample(folder / "nuplan-sample" / "made.npz")
     (folder / "gz" / "made.json.gz").write_bytes(gzip.compress((folder / "neutral" / "made.json").read_bytes(), 1))
     scores = {name: [1.0, 0.5, 0.75] for name in ("score", *METRICS)}
@@ -215,6 +223,12 @@ def planner(folder: Path) -> None:
     load_learned(folder / "aligned")
 
 
+def weighted(folder: Path) -> None:
+    from radp.planners.learned import load_learned
+
+    load_learned(folder / "weighted")
+
+
 def run_folder(folder: Path) -> None:
     from radp.runs.folder import RunFolder
 
@@ -319,6 +333,7 @@ TARGETS: dict[str, Target] = {
     "head": Target(head, ("aligned/head.*",)),
     "model": Target(model, ("base/*",)),
     "planner": Target(planner, ("aligned/adapter*", "aligned/planner.json")),
+    "weighted": Target(weighted, ("weighted/rule_weights*", "weighted/planner.json")),
     "run-folder": Target(run_folder, ("converted/config.json", "converted/ledger.jsonl")),
     "journal": Target(journal, ("converted/items.jsonl",)),
     "published-weights": Target(published, ("published/*",)),

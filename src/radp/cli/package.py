@@ -25,7 +25,7 @@ class TrainPackage:
     out: Path
     """Planner folder to write."""
     weights: Path | None = None
-    """Model folder of `radp train align --conditioned --trained weights` on this planner: it then takes weights."""
+    """Model folder of `radp train align --conditioned` whose adapters, if any, are the last: it then takes weights."""
     mean: bool = False
     """The adapters were trained side by side on the same base, for instance with several seeds: take their mean."""
 

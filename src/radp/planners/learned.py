@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from radp.model.adapters import join_adapters, load_adapters
 from radp.model.checkpoint import load_model
 from radp.model.head import WEIGHTS as HEAD_WEIGHTS
@@ -80,15 +82,23 @@ def package_planner(
 ) -> Path:
     """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it.
 
-    With `mean`, they were trained side by side on the base, and their mean is taken. `weights`: a model whose input for
-    weights of rules was trained alone, on the planner that this becomes.
+    With `mean`, they were trained side by side on the base, and their mean is taken. `weights`: a model that takes weights
+    of rules and is otherwise this planner; its input goes into the folder.
     """
     found = model_path(base)
     join_adapters(adapters, out, mean)
     name = base if base in list_models() else os.path.relpath(found.resolve(), out.resolve())
     described: dict[str, Any] = {"base": name}
-    if weights is not None:
-        described["rule_weights"] = list(save_weight_input(load_model(weights), out))
+    listening = None if weights is None else load_model(weights)
+    if listening is not None:
+        described["rule_weights"] = list(save_weight_input(listening, out))
     write_json_atomically(out / PLANNER, described)
-    load_planner_model(out)  # what does not fit is said now
+    made = load_planner_model(out)  # what does not fit is said now
+    if listening is not None:
+        wanted = listening.state_dict()
+        for part, value in made.state_dict().items():
+            if not torch.allclose(value, wanted[part], rtol=1e-4, atol=1e-5):
+                raise BadInput(
+                    f"{weights}: {part} is not that of {base} with these adapters, so its input does not fit"
+                )
     return out

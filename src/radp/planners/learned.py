@@ -82,8 +82,8 @@ def package_planner(
 ) -> Path:
     """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it.
 
-    With `mean`, they were trained side by side on the base, and their mean is taken. `weights`: a model that takes weights
-    of rules and is otherwise this planner; its input goes into the folder.
+    With `mean`, they were trained side by side on the base, and their mean is taken. `weights`: a model that takes
+    weights of rules and is otherwise this planner; its input goes into the folder.
     """
     found = model_path(base)
     join_adapters(adapters, out, mean)

@@ -54,6 +54,8 @@ class ModelConfig:
     # s: the tracker gets a reference with which the car has the plan's speed and heading after this time
     # (`radp.sim.reference`)
     reference_s: float | None = None
+    # m/s: a lane whose limit the map does not know is taken to have this one; for a model that learnt where all have one
+    assumed_limit: float | None = None
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step
@@ -81,6 +83,8 @@ class ModelConfig:
         for name in ("seam_s", "reference_s"):
             if (seconds := getattr(self, name)) is not None and not seconds > 0.0:
                 faults.append(f"{name} is {seconds}, expected more than 0 s")
+        if self.assumed_limit is not None and not self.assumed_limit > 0.0:
+            faults.append(f"assumed_limit is {self.assumed_limit}, expected more than 0 m/s")
         if len(set(self.rule_weights)) < len(self.rule_weights):
             faults.append("rule_weights names a rule twice")
         if faults:

@@ -102,6 +102,7 @@ class LaneEncoder(nn.Module):
         self.traffic_emb = nn.Linear(LIGHTS, channels)
         self.norm = nn.LayerNorm(channels)
         self.emb_project = Mlp(channels, config.hidden, config.hidden, config.encoder_dropout)
+        self.assumed: float | None = None  # limit of lanes whose own is not known, normalised
 
     def forward(self, lanes: Tensor, limit: Tensor, has_limit: Tensor) -> tuple[Tensor, Tensor]:
         valid = present(lanes[..., LANE_GEOMETRY]).any(-1)
@@ -109,7 +110,10 @@ class LaneEncoder(nn.Module):
 
     def _encode(self, lanes: Tensor, limit: Tensor, has_limit: Tensor) -> Tensor:
         x = self.polyline(lanes[..., LANE_GEOMETRY])
-        x = x + torch.where(has_limit, self.speed_limit_emb(limit), self.unknown_speed_emb.weight)
+        unknown = self.unknown_speed_emb.weight
+        if self.assumed is not None:
+            unknown = self.speed_limit_emb(limit.new_full((1, 1), self.assumed))
+        x = x + torch.where(has_limit, self.speed_limit_emb(limit), unknown)
         return self.emb_project(self.norm(x + self.traffic_emb(lanes[:, 0, LANE_LIGHT])))
 
 

@@ -33,6 +33,11 @@ class DiffusionModel(nn.Module):
         self.about: dict[str, Any] = {}
         self.encoder = SceneEncoder(config)
         self.decoder = Decoder(config)
+        if config.assumed_limit is not None:
+            for lanes, name in ((self.encoder.lane_encoder, "lanes"), (self.encoder.route_encoder, "route_lanes")):
+                if lanes is not None:
+                    mean, std = self.normaliser.observation.moments.get(f"{name}_speed_limit", (0.0, 1.0))
+                    lanes.assumed = (config.assumed_limit - float(mean)) / float(std)
         initialise(self)
 
     def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> DiffusionModel:

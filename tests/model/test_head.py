@@ -62,6 +62,20 @@ def test_levels_are_a_line_of_pieces_that_goes_on():
         np.testing.assert_allclose(levelled[:, rule].detach().numpy(), expected, rtol=1e-4)
 
 
+def test_pressures_below_silence_are_nothing(tmp_path):
+    head, hidden = made().float(), torch.zeros(64, 3, dtype=torch.bool)
+    inputs = torch.randn(64, 24), torch.randn(64, feature_count()), torch.randn(64, 3, 24)
+    raw = head(*inputs, hidden)
+    line = torch.zeros(3, 1), torch.ones(3, 1)
+    silence = float(raw.detach().median())
+    heard = head.with_levels(*line, silence)
+    save_head(heard, tmp_path)
+    for one in (heard, load_head(tmp_path)):
+        torch.testing.assert_close(one(*inputs, hidden), torch.where(raw < silence, 0.0, raw))
+    with pytest.raises(ValueError, match="silence is -1"):
+        replace(head.config, silence=-1.0)
+
+
 def test_a_head_with_levels_is_saved_and_read(tmp_path):
     head = made().float().with_levels(torch.tensor([[0.0, 0.4]] * 3), torch.tensor([[0.5, 1.5]] * 3))
     save_head(head, tmp_path)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from radp.model.head import Levels
-from radp.training.head import Favour, fit_levels, head_loss, ranking_loss
+from radp.training.head import Favour, fit_levels, head_loss, log_loss, ranking_loss
 
 RULES = ("collision", "lane", "goal")
 
@@ -91,3 +91,12 @@ def test_levels_of_a_pressure_that_never_comes():
     levels = Levels(1, start.shape[1])
     levels.load_state_dict({"start": start, "slope": slope})
     assert 0 <= float(levels(torch.tensor([[0.3]]))) < 0.01
+
+
+def test_decades_count_down_to_silence():
+    teacher = torch.tensor([1e-5, 0.0, 1e-3, 1e-25], dtype=torch.float64)
+    predicted = torch.tensor([1e-3, 0.0, 1e-3, 0.0], dtype=torch.float64)
+    assert log_loss(predicted, teacher).item() == pytest.approx((2.0 - 0.5) / 4, abs=1e-6)  # two decades, once
+    nothing = torch.tensor([1e-12], requires_grad=True)
+    log_loss(nothing, torch.tensor([1e-9])).backward()
+    assert nothing.grad is not None and nothing.grad.item() < 0  # it learns to say more, though both are nothing

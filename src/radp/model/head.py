@@ -38,6 +38,7 @@ class HeadConfig:
     pieces: int = 0  # none: pressures as they were trained
     rule_set: str = "paper"  # whose pressures it was taught
     geometry: str = ""  # of the plan in its scene, in the query as well: cheap, full or none
+    silence: float = 0.0  # pressures below it are 0, as the teacher's are where a rule is content
 
     def __post_init__(self) -> None:
         """A head that cannot be held is refused before it is built."""
@@ -46,6 +47,8 @@ class HeadConfig:
         for name, most in {**MOST, "rules": MOST_RULES}.items():
             if type(sizes[name]) is not int or not least.get(name, 1) <= sizes[name] <= most:
                 raise ValueError(f"{name} is {sizes[name]}, expected {least.get(name, 1)} to {most}")
+        if not isinstance(self.silence, float) or not 0.0 <= self.silence < 1.0:
+            raise ValueError(f"silence is {self.silence}, expected a number from 0.0 to below 1")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -136,16 +139,20 @@ class AttributionHead(nn.Module):
         z = torch.cat(parts, -1)
         context = self.attend(self.query(z), self.scene_norm(scene), padded)
         hidden = gelu(self.branches(torch.cat((z, context), -1))).unflatten(-1, self.out_weight.shape)
-        return self.levels(softplus((hidden * self.out_weight).sum(-1) + self.out_bias))
+        pressure = softplus((hidden * self.out_weight).sum(-1) + self.out_bias)
+        if self.config.silence:
+            pressure = torch.where(pressure < self.config.silence, 0.0, pressure)
+        return self.levels(pressure)
 
     def standardise(self, geometry: Tensor) -> None:
         """Take mean and deviation of the geometry (N, G) of the training states; one that never changes stays 0."""
         self.geometry_mean.copy_(geometry.mean(0))
         self.geometry_deviation.copy_(geometry.std(0).clamp(min=1e-3))
 
-    def with_levels(self, start: Tensor, slope: Tensor) -> AttributionHead:
-        """This head with its pressures (M) passed through the lines of start and slope (M, K); see `Levels`."""
-        head = AttributionHead(replace(self.config, pieces=start.shape[1]))
+    def with_levels(self, start: Tensor, slope: Tensor, silence: float = 0.0) -> AttributionHead:
+        """This head with its pressures (M) passed through the lines of start and slope (M, K), see `Levels`; those
+        below `silence` become 0 before."""
+        head = AttributionHead(replace(self.config, pieces=start.shape[1], silence=silence))
         head.load_state_dict({**self.state_dict(), "levels.start": start, "levels.slope": slope})
         return head.eval()
 

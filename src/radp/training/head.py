@@ -20,6 +20,7 @@ from radp.training.settings import HeadTraining
 HUBER = 0.2
 RANK_TEMPERATURE, RANK_MARGIN = 0.2, 0.05
 LEVEL_PIECES, LEAST_SLOPE = 40, 0.01
+SILENCE = 1e-18  # where single precision begins to lose the teacher's gradients
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,16 @@ def head_loss(
     return regression, rank_weight * ranking_loss(predicted, teacher)
 
 
+def log_loss(predicted: Tensor, teacher: Tensor) -> Tensor:
+    """(B, M) each: smooth L1 of the decades between both; below 1e-18 all is alike.
+
+    Rules that are content press with 1e-3 or 1e-12. The regression sees no difference between these, but their order
+    says how near a plan is to a violation.
+    """
+    decades = [torch.log10(pressure + SILENCE) for pressure in (predicted, teacher)]
+    return smooth_l1_loss(*decades)
+
+
 def ranking_loss(predicted: Tensor, teacher: Tensor) -> Tensor:
     """Mean over pairs (j, k) and rules with A_j > A_k + 0.05 of softplus(-(a_j - a_k) / 0.2); 0 if there is none."""
     wanted = teacher.unsqueeze(1) - teacher.unsqueeze(0)  # (B, B, M)
@@ -108,7 +119,10 @@ class HeadTask:
         inputs, teacher = batch
         predicted = model(*inputs)
         regression, ranking = head_loss(predicted, teacher, self.threshold, self.weight, self.config.rank_weight)
-        return regression + ranking, {"regression": regression.item(), "ranking": ranking.item()}
+        parts = {"regression": regression, "ranking": ranking}
+        if self.config.log_weight:
+            parts["logarithm"] = self.config.log_weight * log_loss(predicted, teacher)
+        return torch.stack(list(parts.values())).sum(), {name: part.item() for name, part in parts.items()}
 
     def validate(self, model: AttributionHead, step: int) -> dict[str, float]:
         cache = self.validation or self.cache
@@ -152,6 +166,7 @@ def train_head(config: HeadTraining, folder: RunFolder, cache: Cache, validation
     fit(task, config.loop(len(cache)), folder)
     target = folder.path / "head"
     if is_main_process():
-        head = task.model.with_levels(*fit_levels(predict(task.model, cache), cache.pressure))
+        silence = SILENCE if config.log_weight else 0.0
+        head = task.model.with_levels(*fit_levels(predict(task.model, cache), cache.pressure), silence)
         save_head(head, target, {"run": folder.config, "cache": cache.made_of})
     return target

@@ -203,6 +203,8 @@ class HeadTraining:
     """Attention heads."""
     rank_weight: float = 0.2
     """Weight of the ranking loss beside the regression."""
+    log_weight: float = 0.0
+    """Weight of a regression of logarithms, which teaches the order of pressures that are close to nothing; ours."""
     geometry: Literal["none", "cheap", "full"] = "none"
     """Geometry of the plan in its scene that the head sees too: none (as in the paper), cheap (what the planner holds
     anyway) or full (needs what the teacher needs). The cache must keep it."""

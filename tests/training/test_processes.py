@@ -118,3 +118,20 @@ def test_what_is_wrong_in_a_process_is_reported_in_one_sentence(samples, tmp_pat
     assert "cannot be shared by 2" in errors[0] and "fewer than one batch of 4000" in errors[1]
     with pytest.raises(BadInput, match=r"^there are no samples$"):
         share(refuse, 2)
+
+
+@pytest.mark.slow
+def test_the_published_size_trains_exports_and_drives(samples, tmp_path):
+    """The command of docs/training.md with other numbers: two steps, then its folder drives and is written back in the
+    published layout."""
+    options = {"--data": samples, "--out": tmp_path / "full", "--preset": "nuplan", "--steps": 2, "--batch": 2}
+    words = [str(word) for pair in options.items() for word in pair]
+    recipe = ["--lr", "5e-4", "--weight-decay", "0.01", "--warmup", "1", "--schedule", "constant", "--no-ema-warmup"]
+    assert main(["train", "base", *words, *recipe, "--threads", "1"]) == 0
+    model = tmp_path / "full" / "model"
+    out = tmp_path / "drive"
+    drive = ["simulate", "--planner", str(model), "--scenarios", "sumo14-val", "--limit", "1", "--out", str(out)]
+    assert main(drive) == 0
+    published = tmp_path / "published.pth"
+    assert main(["export", "diffusion-planner", "--planner", str(model), "--out", str(published)]) == 0
+    assert published.is_file() and (tmp_path / "args.json").is_file()

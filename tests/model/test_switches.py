@@ -250,15 +250,19 @@ def test_bad_shares_of_withheld_speed_are_refused():
 
 
 def test_lanes_without_a_limit_are_taken_to_have_the_assumed_one():
+    """The first scene's ego is slower than that, the second's faster: there its own speed counts."""
     model = randomised(replace(SMALL, route_tokens=True))
     assuming = extended(model, replace(model.config, assumed_limit=13.9))
     scene = made_scene(batch=2)
-    lanes = ("lanes", "route_lanes")
+    ego = scene.ego_current_state.clone()
+    ego[:, EgoColumn.VX : EgoColumn.AX] = torch.tensor([[3.0, 4.0], [12.0, 16.0]])
+    scene, lanes = replace(scene, ego_current_state=ego), ("lanes", "route_lanes")
     known = {f"{name}_has_speed_limit": torch.ones_like(getattr(scene, f"{name}_has_speed_limit")) for name in lanes}
     given = replace(scene, **known)
     torch.testing.assert_close(predictions(assuming, given), predictions(model, given), rtol=0, atol=0)
     hidden = replace(scene, **{name: torch.zeros_like(value) for name, value in known.items()})
-    limits = {f"{name}_speed_limit": torch.full_like(getattr(scene, f"{name}_speed_limit"), 13.9) for name in lanes}
+    wanted = torch.tensor([13.9, 20.0]).view(2, 1, 1)
+    limits = {f"{name}_speed_limit": wanted.expand_as(getattr(scene, f"{name}_speed_limit")) for name in lanes}
     torch.testing.assert_close(predictions(assuming, hidden), predictions(model, replace(given, **limits)), **ONE_PASS)
     assert (predictions(model, hidden) - predictions(assuming, hidden)).abs().max() > 1e-4
     with pytest.raises(ValueError, match="assumed_limit is 0"):

@@ -54,7 +54,7 @@ class ModelConfig:
     # s: the tracker gets a reference with which the car has the plan's speed and heading after this time
     # (`radp.sim.reference`)
     reference_s: float | None = None
-    # m/s: taken for lanes whose limit the map does not know, by a model that learnt where all have one
+    # m/s: lanes whose limit the map does not know have this one, or the ego's own speed where it is faster
     assumed_limit: float | None = None
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline

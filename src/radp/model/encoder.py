@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from radp.model.config import ModelConfig
 from radp.model.dropout import DropPath
 from radp.model.layers import Attention, FlatPolyline, Mlp, PolylineMixer, hiding_bias, run_valid_rows
+from radp.scene.normaliser import ObservationNormaliser
 from radp.scene.scene import (
     AGENT_CONTINUOUS,
     AGENT_TYPE,
@@ -18,6 +19,7 @@ from radp.scene.scene import (
     LANE_LIGHT,
     POSE,
     XY,
+    EgoColumn,
     LaneColumn,
     Scene,
     StaticColumn,
@@ -102,7 +104,6 @@ class LaneEncoder(nn.Module):
         self.traffic_emb = nn.Linear(LIGHTS, channels)
         self.norm = nn.LayerNorm(channels)
         self.emb_project = Mlp(channels, config.hidden, config.hidden, config.encoder_dropout)
-        self.assumed: float | None = None  # limit of lanes whose own is not known, normalised
 
     def forward(self, lanes: Tensor, limit: Tensor, has_limit: Tensor) -> tuple[Tensor, Tensor]:
         valid = present(lanes[..., LANE_GEOMETRY]).any(-1)
@@ -110,10 +111,7 @@ class LaneEncoder(nn.Module):
 
     def _encode(self, lanes: Tensor, limit: Tensor, has_limit: Tensor) -> Tensor:
         x = self.polyline(lanes[..., LANE_GEOMETRY])
-        unknown = self.unknown_speed_emb.weight
-        if self.assumed is not None:
-            unknown = self.speed_limit_emb(limit.new_full((1, 1), self.assumed))
-        x = x + torch.where(has_limit, self.speed_limit_emb(limit), unknown)
+        x = x + torch.where(has_limit, self.speed_limit_emb(limit), self.unknown_speed_emb.weight)
         return self.emb_project(self.norm(x + self.traffic_emb(lanes[:, 0, LANE_LIGHT])))
 
 
@@ -149,11 +147,33 @@ class Fusion(nn.Module):
         return self.norm(x)
 
 
+@dataclass(frozen=True)
+class AssumedLimits:
+    """Lanes whose limit is not known get `least` m/s, or the ego's own speed where it is faster."""
+
+    least: float
+    normaliser: ObservationNormaliser
+
+    def __call__(self, scene: Scene) -> Scene:
+        """The same normalised Scene, every limit known."""
+        motion = slice(EgoColumn.VX, EgoColumn.AX)
+        mean, std = self.normaliser.of("ego_current_state", scene.ego_current_state)
+        speed = (scene.ego_current_state[:, motion] * std[motion] + mean[motion]).norm(dim=-1)
+        assumed, filled = speed.clamp(min=self.least).view(-1, 1, 1), {}
+        for name in ("lanes", "route_lanes"):
+            limit, known = getattr(scene, f"{name}_speed_limit"), getattr(scene, f"{name}_has_speed_limit")
+            mean, std = self.normaliser.of(f"{name}_speed_limit", limit)
+            filled[f"{name}_speed_limit"] = torch.where(known, limit, (assumed - mean) / std)
+            filled[f"{name}_has_speed_limit"] = torch.ones_like(known)
+        return replace(scene, **filled)
+
+
 class SceneEncoder(nn.Module):
     """Normalised Scene -> Encoding."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, limits: AssumedLimits | None = None) -> None:
         super().__init__()
+        self.limits = limits
         self.neighbor_encoder = AgentEncoder(config)
         self.static_encoder = StaticEncoder(config)
         self.lane_encoder = LaneEncoder(config)
@@ -177,6 +197,7 @@ class SceneEncoder(nn.Module):
 
     def embed(self, scene: Scene) -> tuple[Tensor, Tensor]:
         """Tokens (B, S, d) before they see each other, zeros where there is nothing, and valid (B, S)."""
+        scene = scene if self.limits is None else self.limits(scene)
         agents, agents_valid = self.neighbor_encoder(scene.neighbor_agents_past)
         objects, objects_valid = self.static_encoder(scene.static_objects)
         lanes, lanes_valid = self.lane_encoder(scene.lanes, scene.lanes_speed_limit, scene.lanes_has_speed_limit)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from radp.model.config import ModelConfig
 from radp.model.decoder import Context, Decoder, Modulation
-from radp.model.encoder import Encoding, SceneEncoder
+from radp.model.encoder import AssumedLimits, Encoding, SceneEncoder
 from radp.model.layers import Attention
 from radp.model.schedule import alpha, sigma
 from radp.scene.normaliser import Normaliser
@@ -31,13 +31,10 @@ class DiffusionModel(nn.Module):
         self.config = config
         self.normaliser = normaliser or Normaliser.published(config.neighbours)
         self.about: dict[str, Any] = {}
-        self.encoder = SceneEncoder(config)
+        least = config.assumed_limit
+        limits = None if least is None else AssumedLimits(least, self.normaliser.observation)
+        self.encoder = SceneEncoder(config, limits)
         self.decoder = Decoder(config)
-        if config.assumed_limit is not None:
-            for lanes, name in ((self.encoder.lane_encoder, "lanes"), (self.encoder.route_encoder, "route_lanes")):
-                if lanes is not None:
-                    mean, std = self.normaliser.observation.moments.get(f"{name}_speed_limit", (0.0, 1.0))
-                    lanes.assumed = (config.assumed_limit - float(mean)) / float(std)
         initialise(self)
 
     def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> DiffusionModel:

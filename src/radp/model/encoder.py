@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -159,7 +160,8 @@ class AssumedLimits:
         motion = slice(EgoColumn.VX, EgoColumn.AX)
         mean, std = self.normaliser.of("ego_current_state", scene.ego_current_state)
         speed = (scene.ego_current_state[:, motion] * std[motion] + mean[motion]).norm(dim=-1)
-        assumed, filled = speed.clamp(min=self.least).view(-1, 1, 1), {}
+        assumed = speed.clamp(min=self.least).view(-1, 1, 1)
+        filled: dict[str, Any] = {}
         for name in ("lanes", "route_lanes"):
             limit, known = getattr(scene, f"{name}_speed_limit"), getattr(scene, f"{name}_has_speed_limit")
             mean, std = self.normaliser.of(f"{name}_speed_limit", limit)

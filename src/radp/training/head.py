@@ -74,8 +74,7 @@ def log_loss(predicted: Tensor, teacher: Tensor) -> Tensor:
     Rules that are content press with 1e-3 or 1e-12. The regression sees no difference between these, but their order
     says how near a plan is to a violation.
     """
-    decades = [torch.log10(pressure + SILENCE) for pressure in (predicted, teacher)]
-    return smooth_l1_loss(*decades)
+    return smooth_l1_loss(torch.log10(predicted + SILENCE), torch.log10(teacher + SILENCE))
 
 
 def ranking_loss(predicted: Tensor, teacher: Tensor) -> Tensor:

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from radp.model.config import MINI
+from radp.model.encoder import AssumedLimits
 from radp.model.loss import diffusion_loss, make_target
 from radp.model.network import extended
 from radp.model.sampler import sample_plans
 from radp.model.schedule import training_times
 from radp.model.target import TargetSpace
 from radp.planners.guidance import CollisionGuidance
-from radp.scene.normaliser import Normaliser
+from radp.scene.normaliser import Normaliser, ObservationNormaliser
 from radp.scene.scene import EgoColumn
 from tests.made_models import ONE_PASS, SMALL, randomised
 from tests.made_scenes import made_scene
@@ -265,5 +266,8 @@ def test_lanes_without_a_limit_are_taken_to_have_the_assumed_one():
     limits = {f"{name}_speed_limit": wanted.expand_as(getattr(scene, f"{name}_speed_limit")) for name in lanes}
     torch.testing.assert_close(predictions(assuming, hidden), predictions(model, replace(given, **limits)), **ONE_PASS)
     assert (predictions(model, hidden) - predictions(assuming, hidden)).abs().max() > 1e-4
+    plain = Normaliser(model.normaliser.state, ObservationNormaliser({}))  # nothing is normalised
+    seen = AssumedLimits(13.9, plain.observation)(hidden)
+    torch.testing.assert_close(seen.lanes_speed_limit, limits["lanes_speed_limit"])
     with pytest.raises(ValueError, match="assumed_limit is 0"):
         replace(SMALL, assumed_limit=0.0)

@@ -40,9 +40,9 @@ class ObservationNormaliser:
     moments: Mapping[str, tuple[Tensor, Tensor]]
 
     def of(self, name: str, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and deviation of a field, with the device of `like`; 0 and 1 where it is not normalised."""
+        """Mean and deviation (C,) of a field `like` (..., C), on its device; 0 and 1 where it is not normalised."""
         mean, std = self.moments.get(name, (torch.zeros(1), torch.ones(1)))
-        return mean.to(like), std.to(like)
+        return mean.to(like).expand(like.shape[-1]), std.to(like).expand(like.shape[-1])
 
     def normalise(self, scene: Scene) -> Scene:
         """Scene in m -> normalised Scene. Rows that are all zero stay zero (else x = 0 would become -0.5)."""

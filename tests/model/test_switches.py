@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from radp.model.chain import Known
 from radp.model.config import MINI
 from radp.model.encoder import AssumedLimits
 from radp.model.loss import diffusion_loss, make_target
 from radp.model.network import extended
-from radp.model.sampler import sample_plans
+from radp.model.sampler import noise_of_seeds, sample_plans
 from radp.model.schedule import training_times
 from radp.model.target import TargetSpace
+from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.guidance import CollisionGuidance
 from radp.scene.normaliser import Normaliser, ObservationNormaliser
 from radp.scene.scene import EgoColumn
@@ -248,6 +250,23 @@ def test_bad_shares_of_withheld_speed_are_refused():
         replace(SMALL, seam_s=0.0)
     with pytest.raises(ValueError, match="reference_s is 0"):
         replace(SMALL, reference_s=0.0)
+    with pytest.raises(ValueError, match="sampler_steps must be positive"):
+        replace(SMALL, sampler_steps=0)
+
+
+def test_a_model_says_in_how_many_steps_it_plans():
+    """In closed loop, in the chain that alignment learns on, and wherever nobody asks for another number."""
+    model, scene = randomised(replace(SMALL, sampler_steps=3)), made_scene(batch=2)
+    noise = noise_of_seeds([1, 2], model)
+    three, ten = (sample_plans(model, scene, steps=steps, noise=noise).trajectories for steps in (3, 10))
+    assert torch.equal(sample_plans(model, scene, noise=noise).trajectories, three) and not torch.equal(three, ten)
+    planner = DiffusionPlanner(model)
+    assert planner.steps == 3 and DiffusionPlanner(model, steps=5).steps == 5
+    assert torch.equal(planner.draw(scene, noise).trajectories, three)
+    observed = model.observe(scene)
+    trace: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    Known.of(model, observed, model.encoder(observed)).draw(noise, trace=trace)
+    assert len(trace) == 4  # three steps and the last call
 
 
 def test_lanes_without_a_limit_are_taken_to_have_the_assumed_one():

@@ -253,6 +253,8 @@ def test_ways_that_contradict_each_other_are_refused():
             check_way(AlignConfig(**changes))
     for sound in (AvoidConfig(), AVOID, replace(AVOID, plans=2, calls=1), replace(AVOID, calls=10)):
         check_way(AlignConfig(avoid=sound))
+    with pytest.raises(BadInput, match="calls is 6, expected from 1 to 5"):
+        check_way(AlignConfig(avoid=replace(AVOID, calls=6)), steps=5)
     with pytest.raises(BadInput, match="no rule 'wings'"):
         RuleTerms(AlignConfig(avoid=replace(AVOID, without=("wings",))))
     with pytest.raises(BadInput, match="no rule 'sails' to steer"):

@@ -16,7 +16,7 @@ import torch
 
 from radp.attribution.teacher import attribute
 from radp.model import features
-from radp.model.sampler import STEPS, TEMPERATURE
+from radp.model.sampler import TEMPERATURE
 from radp.rules import Rule, RuleContext, context, motion, penalty, route
 from radp.runs.settings import as_json
 from radp.scene.scene import AgentColumn, EgoColumn, LaneColumn, Scene, StaticColumn
@@ -32,7 +32,7 @@ def rule_constants(rules: Sequence[Rule]) -> dict[str, Any]:
         for rule in rules
     }
     shared = {module.__name__.rpartition(".")[2]: capitals(module) for module in SHARED}
-    return {**shared, "sampler": {"steps": STEPS, "temperature": TEMPERATURE}, **own}
+    return {**shared, "sampler": {"temperature": TEMPERATURE}, **own}
 
 
 def capitals(module: ModuleType) -> dict[str, Any]:

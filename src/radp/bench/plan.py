@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from radp.bench.model import bench_scene
 from radp.model.decoder import current_states
 from radp.model.network import DiffusionModel, build_model
-from radp.model.sampler import STEPS, TEMPERATURE, draw_plans, noise_of_seeds, sample_plans, solve
+from radp.model.sampler import TEMPERATURE, draw_plans, noise_of_seeds, sample_plans, solve
 from radp.model.schedule import T_MIN, denoising_times
 from radp.model.target import TargetSpace
 from radp.planners.backends import EXPORTER, on_backend
@@ -118,7 +118,7 @@ def plan_plainly(model: DiffusionModel, scene: Scene, noise: Tensor) -> Tensor:
     """(B, K=1, P, T, 4) as `sample_plans`, but each denoising call makes route, keys, values and modulation anew."""
     observed = model.observe(scene)
     encoding = model.encoder(observed)
-    times = denoising_times(STEPS)
+    times = denoising_times(model.config.sampler_steps)
     calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
 
     def denoise(x: Tensor, call: int) -> Tensor:

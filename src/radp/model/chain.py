@@ -10,7 +10,7 @@ from torch import Tensor
 from radp.model.decoder import Context, current_states
 from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
-from radp.model.sampler import STEPS, TEMPERATURE, pinned, solve
+from radp.model.sampler import TEMPERATURE, pinned, solve
 from radp.model.schedule import T_MIN, denoising_times
 from radp.scene.scene import Scene
 
@@ -43,7 +43,7 @@ class Known:
         Only the last `learning` calls carry gradients. `trace` takes time (B * K,), input and answer of every call.
         """
         current = self.current.repeat_interleave(noise.shape[1], 0)
-        times = denoising_times(STEPS)
+        times = denoising_times(self.model.config.sampler_steps)
         calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
         first = len(calls) - learning
 

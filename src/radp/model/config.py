@@ -56,6 +56,7 @@ class ModelConfig:
     reference_s: float | None = None
     # m/s: lanes whose limit the map does not know have this one, or the ego's own speed where it is faster
     assumed_limit: float | None = None
+    sampler_steps: int = 10  # denoising steps of a plan, plus one last call: as published, or fewer
     residual_cross_attention: bool = False  # x + f(x) around cross-attention and mlp2
     polyline_encoder: Literal["mixer", "flat"] = "mixer"  # "flat": one MLP over the flattened polyline
     noise_draws: int = 1  # stratified noise draws for each encoded scene in a training step
@@ -158,7 +159,7 @@ class LoraSettings:
 LARGEST = {
     "agents": 512, "static_objects": 512, "lanes": 1024, "route_lanes": 512, "lane_points": 256, "history": 256,
     "horizon": 1024, "hidden": 1024, "heads": 64, "encoder_depth": 24, "decoder_depth": 24, "mixer_tokens": 1024,
-    "mixer_channels": 1024, "mixer_depth": 24, "preproj_hidden": 4096, "noise_draws": 64,
+    "mixer_channels": 1024, "mixer_depth": 24, "preproj_hidden": 4096, "noise_draws": 64, "sampler_steps": 1000,
 }  # fmt: skip
 CHOICES = {
     "output": ("x_start", "score"),

@@ -21,7 +21,7 @@ from radp.model.geometry import plan_geometry
 from radp.model.graphs import EncoderGraph, HeadGraph, LoopGraph, StepGraph, context_names, encoder_names
 from radp.model.head import AttributionHead, head_inputs
 from radp.model.network import DiffusionModel
-from radp.model.sampler import STEPS, TEMPERATURE, noise_of_seeds, sample_plans
+from radp.model.sampler import TEMPERATURE, noise_of_seeds, sample_plans
 from radp.model.solver_table import solver_table
 from radp.runs.errors import BadInput, require
 from radp.runs.files import atomic_path, make_folder, write_json_atomically
@@ -43,7 +43,7 @@ def export_onnx(
     scene: Scene,
     head: AttributionHead | None = None,
     about: Mapping[str, Any] | None = None,
-    steps: int = STEPS,
+    steps: int | None = None,
     temperature: float = TEMPERATURE,
     loop: bool = False,
 ) -> Path:
@@ -60,6 +60,7 @@ def export_onnx(
             "cannot be exported (a head with the cheap one can); --no-head leaves the head out"
         )
     folder, size = make_folder(Path(folder)), model.config
+    steps = steps or size.sampler_steps
     (folder / MANIFEST).unlink(missing_ok=True)  # written last, so that a folder with one is whole
     model.eval()
     scene = scene.crop(size.agents, size.static_objects, size.lanes, size.route_lanes)[:TRACED]

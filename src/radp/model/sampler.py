@@ -17,7 +17,7 @@ from radp.model.seam import close_seam
 from radp.model.target import TargetSpace
 from radp.scene.scene import EgoColumn, Scene
 
-STEPS, TEMPERATURE = 10, 0.5
+TEMPERATURE = 0.5
 LOWER_ORDER_BELOW = 10  # with fewer steps the last one is first order, for stability
 
 # x (C, P, 81, 4), index of the time -> estimate of the clean trajectory, same shape
@@ -119,7 +119,7 @@ def draw_plans(
     model: DiffusionModel,
     scene: Scene,
     *,
-    steps: int = STEPS,
+    steps: int | None = None,
     temperature: float = TEMPERATURE,
     samples: int = 1,
     generator: torch.Generator | None = None,
@@ -127,7 +127,8 @@ def draw_plans(
     guidance: Guidance | None = None,
     trace: bool = False,
 ) -> PlanSample:
-    """Scene of B in metres -> plans. Noise (B, K, P, T, 4) ~ N(0, 1) may be given; else `samples` are drawn.
+    """Scene of B in metres -> plans. Noise (B, K, P, T, 4) ~ N(0, 1) may be given; else `samples` are drawn. The model
+    says how many `steps` if none are given.
 
     Encoder, route, cross-attention keys and values and the modulation of all times are computed once.
     """
@@ -137,7 +138,7 @@ def draw_plans(
     samples = noise.shape[1]
     observed = model.observe(scene)
     context, encoding = model.context(observed)
-    times = denoising_times(steps)
+    times = denoising_times(steps or config.sampler_steps)
     calls = torch.cat((times[:-1], times.new_tensor([T_MIN]))).to(context.route.device)
     route = context.route.repeat_interleave(samples, 0)
     modulation = model.decoder.modulation(route, calls[:, None])

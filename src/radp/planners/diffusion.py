@@ -13,7 +13,7 @@ from radp.model.config import ModelConfig
 from radp.model.head import AttributionHead, head_inputs
 from radp.model.network import DiffusionModel
 from radp.model.rule_weights import conditioned, log_weights
-from radp.model.sampler import STEPS, TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
+from radp.model.sampler import TEMPERATURE, Guidance, PlanSample, noise_of_seeds, sample_plans
 from radp.scene.builder import SceneConfig, build_scenes
 from radp.scene.scene import EgoColumn, Scene
 from radp.sim.observation import Observation
@@ -57,7 +57,7 @@ class DiffusionPlanner:
         self,
         model: DiffusionModel,
         name: str = "diffusion",
-        steps: int = STEPS,
+        steps: int | None = None,
         temperature: float = TEMPERATURE,
         guidance: Callable[[Scene, int], Guidance] | None = None,
         head: AttributionHead | None = None,
@@ -65,7 +65,7 @@ class DiffusionPlanner:
     ) -> None:
         self.model, self.name, self.head = model.eval(), name, head
         self.log_weights = log_weights(model.config, weights or {}, name)
-        self.steps, self.temperature, self.guidance = steps, temperature, guidance
+        self.steps, self.temperature, self.guidance = steps or model.config.sampler_steps, temperature, guidance
         self.scenes = scene_config(model.config, rules=head is not None and bool(head.config.geometry))
 
     def with_weight_input(self, rules: Sequence[str]) -> DiffusionPlanner:

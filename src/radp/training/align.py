@@ -10,8 +10,8 @@ from torch import nn
 
 from radp.model.adapters import save_adapters
 from radp.model.checkpoint import save_model
+from radp.model.config import ModelConfig
 from radp.model.network import DiffusionModel
-from radp.model.sampler import STEPS
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
 from radp.scenario import Scenario
@@ -32,8 +32,8 @@ def trained_in_words(model: nn.Module) -> str:
     return f"training {len(learns)} tensors ({count:,} values) on {len(layers)} {kind} layers; {frozen:,} values frozen"
 
 
-def check_way(config: AlignConfig) -> None:
-    """BadInput for settings that contradict each other."""
+def check_way(config: AlignConfig, steps: int = ModelConfig.sampler_steps) -> None:
+    """BadInput for settings that contradict each other, or the base, which plans in so many steps."""
     avoid = config.avoid
     if avoid.hold == "logs" and avoid.way != "x0":
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
@@ -47,8 +47,8 @@ def check_way(config: AlignConfig) -> None:
         )
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
-    if not 1 <= avoid.calls <= STEPS:
-        raise BadInput(f"calls is {avoid.calls}, expected from 1 to {STEPS}")
+    if not 1 <= avoid.calls <= steps:
+        raise BadInput(f"calls is {avoid.calls}, expected from 1 to {steps}")
 
 
 def train_align(

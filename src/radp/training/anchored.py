@@ -21,7 +21,7 @@ from radp.model.chain import Known
 from radp.model.encoder import Encoding
 from radp.model.loss import add_noise, answer_distance
 from radp.model.network import DiffusionModel
-from radp.model.sampler import STEPS, plans_in_metres
+from radp.model.sampler import plans_in_metres
 from radp.model.schedule import training_times
 from radp.rules import RuleContext
 from radp.scenario import Scenario
@@ -131,7 +131,7 @@ class AnchoredTask(AlignTask):
         trace: list[tuple[Tensor, Tensor, Tensor]] = []
         known.draw(noise, self.config.avoid.calls, trace)
         last = trace[-1]
-        earlier = trace[int(torch.randint(STEPS + 1 - self.config.avoid.calls, (), generator=generator))]
+        earlier = trace[int(torch.randint(len(trace) - self.config.avoid.calls, (), generator=generator))]
         with torch.no_grad():
             bases = [reference.answer(x.detach(), time) for time, x, _ in (last, earlier)]
         answers = [last[2], known.answer(earlier[1].detach(), earlier[0])]

@@ -76,6 +76,25 @@ def test_another_answer_than_the_bases_costs():
     assert parts["anchor"] == pytest.approx(loss.item())
 
 
+@pytest.mark.parametrize(("faster", "times"), [(-0.1, 4.0), (0.1, 1.0)])
+def test_falling_behind_the_base_without_need_costs_more_than_getting_ahead(faster, times):
+    costs = []
+    for keep_up in (0.0, 3.0):
+        config = AlignConfig(
+            loop=LoopConfig(steps=2, batch=2),
+            rules=False,
+            avoid=replace(AVOID, keep_up=keep_up, gate=False, trained="decoder"),
+        )
+        model = randomised(TINY)
+        with torch.no_grad():
+            model.decoder.final_layer.fc2.bias[0::4] += 1.0  # all plans go ahead, at about 10 m/s
+        task = AnchoredTask(config, model, Moments(made_scene(2, agents=20, lanes=40, route_lanes=12)))
+        with torch.no_grad():
+            task.base.decoder.final_layer.fc2.bias[0::4] += faster
+        costs.append(loss_of(task)[0].item())
+    assert costs[0] > 0 and costs[1] == pytest.approx(times * costs[0], rel=1e-5)
+
+
 @pytest.mark.parametrize("way", ["x0", "chain"])
 def test_where_nobody_is_near_the_gate_is_shut_and_nothing_is_learnt(way):
     alone = made_scene(2, agents=20, lanes=40, route_lanes=12)

@@ -21,6 +21,7 @@ from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.learned import load_learned
 from radp.rules import RuleContext
 from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_off_road
+from radp.rules.motion import way_length
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
 from radp.scene.log_samples import LogSamples
@@ -106,15 +107,9 @@ def measures(plan: Tensor, base: Tensor, context: RuleContext) -> Tensor:
             (first_contact(plan, context, MARGIN) <= WITHIN).to(plan),
             (first_off_road(plan, context) <= WITHIN).to(plan),
             (plan - base)[..., XY].norm(dim=-1).mean(-1),
-            _length(base) - _length(plan),
+            way_length(base) - way_length(plan),
         )
     )
-
-
-def _length(plan: Tensor) -> Tensor:
-    """(C, H, 4) -> (C,) metres from where the ego is."""
-    steps = torch.diff(plan[..., XY], dim=1, prepend=plan.new_zeros(len(plan), 1, 2))
-    return steps.norm(dim=-1).sum(-1)
 
 
 def _rows(kind: str, values: np.ndarray, names: Sequence[str], drives: np.ndarray) -> list[StateRow]:

@@ -64,6 +64,11 @@ def with_origin(trajectory: Tensor) -> Tensor:
     return torch.cat((origin.expand(len(trajectory), 1, 4), trajectory), 1)
 
 
+def way_length(trajectory: Tensor) -> Tensor:
+    """(B, H, 4) -> (B,) metres driven from where the ego is."""
+    return torch.diff(with_origin(trajectory)[..., :2], dim=1).norm(dim=-1).sum(-1)
+
+
 def motion_of(trajectory: Tensor, speed_now: Tensor, accel_now: Tensor, known: Tensor) -> Motion:
     """trajectory (B, H, 4); speed_now, accel_now (B,) at the origin; known (B,) bool: whether these two are real."""
     states = with_origin(trajectory)

@@ -24,7 +24,9 @@ from radp.model.network import DiffusionModel
 from radp.model.sampler import plans_in_metres
 from radp.model.schedule import training_times
 from radp.rules import RuleContext
-from radp.scenario import Scenario
+from radp.rules.contact import WITHIN
+from radp.rules.motion import way_length
+from radp.scenario import DT, Scenario
 from radp.scene.samples import Samples
 from radp.scene.scene import XY, Scene, present
 from radp.training.align_task import AlignTask
@@ -93,6 +95,7 @@ class AnchoredTask(AlignTask):
         free = self._to_mend(usual, contexts) if config.avoid.gate else torch.zeros(len(usual), dtype=torch.bool)
         distance = self._distance(answers, known)
         weight = torch.where(free & ~answers.ranked, config.avoid.free, 1.0)
+        weight = weight + config.avoid.keep_up * (~free & _falls_behind(plan.detach(), usual))
         total = anchor = (weight * distance).mean()
         moved = (plan - usual)[..., XY].detach().norm(dim=-1).mean(-1)
         parts = {"anchor": anchor.item(), "to_mend": free.float().mean().item()}
@@ -150,6 +153,12 @@ class AnchoredTask(AlignTask):
     def _to_mend(self, plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
         """(C,) bool: whether the gate would open for these plans."""
         return torch.stack([self.terms.opens(plan, context).any(-1) for context in contexts]).any(0)
+
+
+def _falls_behind(plan: Tensor, usual: Tensor) -> Tensor:
+    """(C, H, 4) each -> (C,) bool: whether the plan is the shorter one where the gate looks."""
+    steps = round(WITHIN / DT)
+    return way_length(plan[:, :steps]) < way_length(usual[:, :steps])
 
 
 def _part(context: RuleContext, chosen: slice) -> RuleContext:

@@ -20,6 +20,7 @@ from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
 from radp.rules.contact import avoidable, first_contact, first_off_road
+from radp.rules.motion import way_length
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 from radp.runs.progress import Progress
@@ -108,8 +109,7 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
 def falls_behind(plan: Tensor, other: Tensor, wanted: FocusSearch) -> Tensor:
     """Plans (B, H, 4) of two planners -> (B,) bool: within `wanted.within` the other drives so much less far."""
     steps = min(plan.shape[1], round(wanted.within / DT))
-    ways = [(each[:, 1:steps, :2] - each[:, : steps - 1, :2]).norm(dim=-1).sum(-1) for each in (plan, other)]
-    return ways[0] - ways[1] > wanted.lag
+    return way_length(plan[:, :steps]) - way_length(other[:, :steps]) > wanted.lag
 
 
 @torch.no_grad()

@@ -146,6 +146,9 @@ class AvoidConfig:
     """Rules that may steer nevertheless, such as lane, kinematics and comfort, which speak of the plan's shape."""
     free: float = 0.1
     """Weight of the base's answer, beside 1 elsewhere, where that answer itself is one that the gate would open for."""
+    keep_up: float = 0.0
+    """Further weight of the base's answer where nothing is to be mended and the plan is shorter than the base's within
+    4 s: caution that nobody asked for."""
     calls: int = 1
     """Last calls of the chain that carry gradients."""
     plans: int = 8

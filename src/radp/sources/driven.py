@@ -31,7 +31,7 @@ from radp.sim.simulate import drive_batch
 from radp.sources.convert import Refused, convert
 from radp.sources.settings import Demonstrations
 
-AT_ONCE = 16  # scenarios of one piece of work
+AT_ONCE = 64  # scenarios of one piece of work: a learned planner is quicker in large batches
 DRIVABLE = "drivable_area_compliance"
 EARLIEST = 10  # samples that the first driver has at least
 BEFORE_FAILURE = (10, 30)  # samples before a failure at which somebody takes over

@@ -24,6 +24,7 @@ from typing import Annotated, Any
 import tyro
 
 from radp.cli.alignment import EvaluateAlignment
+from radp.cli.average import TrainAverage
 from radp.cli.bench import Bench
 from radp.cli.cache import Calibrate, MakeCache
 from radp.cli.completion import Completion
@@ -86,6 +87,7 @@ VERBS: Verbs = {
         "base": TrainBase,
         "planner": TrainPlanner,
         "rounds": TrainRounds,
+        "average": TrainAverage,
         "align": TrainAlign,
         "focus": TrainFocus,
         "package": TrainPackage,

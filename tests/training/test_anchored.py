@@ -259,7 +259,7 @@ def test_ways_that_contradict_each_other_are_refused():
         (replace(AVOID, calls=11), "calls is 11"),
     ):
         with pytest.raises(BadInput, match=words):
-            check_way(AlignConfig(avoid=avoid))
+            check_way(AlignConfig(avoid=avoid), steps=10)
     for weighting in (WeightingConfig(conditioned=True), WeightingConfig(tiers=True)):
         check_way(AlignConfig(weighting=weighting))
         check_way(AlignConfig(avoid=AVOID, weighting=weighting))

@@ -201,6 +201,7 @@ class TrainAlign:
         from radp.training.rule_terms import rules_of_loss
 
         torch.set_num_threads(self.training.threads)
+        check_way(self.config)
         model = load_planner_model(model_path(self.base))
         check_way(self.config, model.config.sampler_steps)
         config = self.config if self.focus else replace(self.config, focus_share=0.0)

@@ -10,7 +10,6 @@ from torch import nn
 
 from radp.model.adapters import save_adapters
 from radp.model.checkpoint import save_model
-from radp.model.config import ModelConfig
 from radp.model.network import DiffusionModel
 from radp.runs.errors import BadInput
 from radp.runs.folder import RunFolder
@@ -32,8 +31,8 @@ def trained_in_words(model: nn.Module) -> str:
     return f"training {len(learns)} tensors ({count:,} values) on {len(layers)} {kind} layers; {frozen:,} values frozen"
 
 
-def check_way(config: AlignConfig, steps: int = ModelConfig.sampler_steps) -> None:
-    """BadInput for settings that contradict each other, or the base, which plans in so many steps."""
+def check_way(config: AlignConfig, steps: int | None = None) -> None:
+    """BadInput for settings that contradict each other or, where it is known, the base, which plans in so many steps."""
     avoid = config.avoid
     if avoid.hold == "logs" and avoid.way != "x0":
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
@@ -47,8 +46,8 @@ def check_way(config: AlignConfig, steps: int = ModelConfig.sampler_steps) -> No
         )
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
-    if not 1 <= avoid.calls <= steps:
-        raise BadInput(f"calls is {avoid.calls}, expected from 1 to {steps}")
+    if avoid.calls < 1 or (steps is not None and avoid.calls > steps):
+        raise BadInput(f"calls is {avoid.calls}, expected {'at least 1' if steps is None else f'from 1 to {steps}'}")
 
 
 def train_align(

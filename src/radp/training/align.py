@@ -32,7 +32,7 @@ def trained_in_words(model: nn.Module) -> str:
 
 
 def check_way(config: AlignConfig, steps: int | None = None) -> None:
-    """BadInput for settings that contradict each other or, where it is known, the base, which plans in so many steps."""
+    """BadInput for settings that contradict each other or, if its steps are known, the base."""
     avoid = config.avoid
     if avoid.hold == "logs" and avoid.way != "x0":
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")

@@ -44,8 +44,9 @@ def test_shares_that_are_none_are_refused(shares, words):
 
 def test_models_that_do_not_compare_are_refused():
     a, _ = two()
-    with pytest.raises(BadInput, match="at least two"):
-        average_models([a])
+    for few in ([], [a]):
+        with pytest.raises(BadInput, match="at least two"):
+            average_models(few)
     with pytest.raises(BadInput, match="other settings"):
         average_models([a, randomised(replace(SMALL, sampler_steps=3), 1)])
 

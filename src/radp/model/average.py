@@ -19,9 +19,9 @@ def average_models(models: Sequence[DiffusionModel], shares: Sequence[float] = (
     It makes sense for models that went on from the same weights: between these the loss hardly rises, and what each has
     learnt on its own data adds up. BadInput for models of different settings.
     """
-    shares = tuple(shares) or (1.0 / len(models),) * len(models)
     if len(models) < 2:
         raise BadInput("name at least two models to average")
+    shares = tuple(shares) or (1.0 / len(models),) * len(models)
     if len(shares) != len(models) or abs(sum(shares) - 1.0) > TOTAL or min(shares) < 0.0:
         raise BadInput(f"shares {' '.join(f'{s:g}' for s in shares)}: expected {len(models)} that add up to 1")
     first = models[0]

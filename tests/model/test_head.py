@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from radp.model.features import feature_count
+from radp.model.features import feature_count, plan_features
 from radp.model.geometry import geometry_count
 from radp.model.head import AttributionHead, HeadConfig, load_head, save_head
 from radp.model.layers import hiding_bias
+from radp.model.quick_features import quick_plan_features
 from radp.runs.errors import BadInput
 
 
@@ -130,3 +131,17 @@ def test_a_head_that_cannot_be_held_is_refused_before_it_is_built(tmp_path, size
     (tmp_path / "head.json").write_text(json.dumps(about))
     with pytest.raises(BadInput, match=rf"head\.json: not a readable attribution head \({next(iter(size))} is"):
         load_head(tmp_path)
+
+
+def test_compiled_features_are_those_of_torch() -> None:
+    """Wild plans, standing plans, plans without a heading, horizons that the windows do not fill."""
+    generator = torch.Generator().manual_seed(5)
+    speed, accel = 10 * torch.rand(6, generator=generator), torch.randn(6, generator=generator)
+    for horizon in (80, 83):
+        plans = torch.randn(6, horizon, 4, generator=generator).cumsum(1)
+        plans[1] = 0.0
+        plans[2, :, 2:] = 0.0
+        plans[3] = torch.tensor([0.0, 0.0, -1.0, -1e-3])  # turned around: the angle wraps
+        made = quick_plan_features(plans, speed, accel)
+        assert made.dtype == plans.dtype
+        torch.testing.assert_close(made, plan_features(plans, speed, accel), rtol=1e-4, atol=1e-4)

@@ -12,9 +12,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu, softplus
 
-from radp.model.features import feature_count, plan_features
+from radp.model.features import feature_count
 from radp.model.geometry import geometry_count, plan_geometry
 from radp.model.layers import Attention, hiding_bias
+from radp.model.quick_features import quick_plan_features
 from radp.model.sampler import PlanSample
 from radp.model.weights import check_finite, read_weights
 from radp.runs.errors import reading_file
@@ -73,7 +74,7 @@ def head_inputs(drawn: PlanSample, scene: Scene, geometry: str = "") -> HeadInpu
     geometry."""
     ego, joint = scene.ego_current_state, drawn.trajectories[:, 0]
     speed = ego[:, EgoColumn.VX : EgoColumn.AX].norm(dim=-1)
-    features = plan_features(joint[:, 0], speed, ego[:, EgoColumn.AX])
+    features = quick_plan_features(joint[:, 0], speed, ego[:, EgoColumn.AX])
     around = plan_geometry(geometry, joint[:, 0], scene, joint[:, 1:]) if geometry else None
     return HeadInputs(drawn.tokens[:, 0, 0], features, drawn.encoding.tokens, drawn.encoding.padded, around)
 

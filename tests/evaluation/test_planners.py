@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import sem
 
 from radp.cli.main import main
-from radp.evaluation.planners import COLUMNS, Row, compare, footnote, over_seeds, table
+from radp.evaluation.planners import COLUMNS, POOLED, Row, compare, footnote, over_seeds, over_splits, table
 from radp.evaluation.settings import Comparison
 from radp.metrics.card import CARDS
 from radp.metrics.score import METRICS
@@ -57,6 +57,19 @@ def test_a_clear_difference_is_reported_and_noise_is_called_noise():
     lines = text.splitlines()
     assert "+10.0 [+10.0, +10.0]" in lines[4] and "no difference shown" not in lines[4]
     assert "no difference shown" in lines[6]
+
+
+def test_splits_are_pooled_by_planner_and_mode_and_paired_across_all_of_them():
+    draw = np.random.default_rng(1)
+    parts = {name: draw.random(60) for name in ("easy", "hard")}
+    rows = [replace(row("base", values), split=name) for name, values in parts.items()]
+    rows += [replace(row("better", values + 0.1), split=name) for name, values in parts.items()]
+    base, better = over_splits(rows)
+    assert base.split == better.split == POOLED and (base.planner, better.planner) == ("base", "better")
+    assert base.values["score"].tolist() == [*parts["easy"], *parts["hard"]]
+    change = better.difference(base, "score")
+    assert change.count == 120 and change.value == pytest.approx(0.1) and change.excludes_zero
+    assert over_splits(rows[:1]) == []
 
 
 def test_compare_drives_and_tells(tmp_path):

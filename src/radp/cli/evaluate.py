@@ -27,6 +27,8 @@ class EvaluatePlanners(Comparison):
     """Folder for the runs and the table."""
     base: str | None = None
     """A planner of the list to which the others are compared, paired by scenario."""
+    pooled: bool = False
+    """Also give rows over the scenarios of all splits together."""
     rulebook: bool = False
     """Also say of each pair of planners who keeps the rulebook better, and which tier decides."""
     workers: int = 1
@@ -38,7 +40,7 @@ class EvaluatePlanners(Comparison):
     """Print JSON instead of the table."""
 
     def __call__(self) -> int:
-        from radp.evaluation.planners import compare, footnote, table, table_json
+        from radp.evaluation.planners import compare, footnote, over_splits, table, table_json
         from radp.runs.errors import BadInput
         from radp.runs.files import write_json_atomically
 
@@ -46,6 +48,7 @@ class EvaluatePlanners(Comparison):
         if base is not None and base not in names:
             raise BadInput(f"base is {base!r}, expected one of the planners: {', '.join(names)}")
         rows = compare(self, self.out, self.workers, self.plan_timeout)
+        rows += over_splits(rows) if self.pooled else []
         text, data = f"{table(rows, base)}\n\n{footnote(rows)}", table_json(rows, base)
         if self.rulebook:
             from radp.evaluation.rulebook import judge_planners, rulebook_table

@@ -82,6 +82,27 @@ def over_seeds(rows: Sequence[Row]) -> Row:
     return replace(first, values=values, seeds=seeds)
 
 
+POOLED = "all splits"
+
+
+def over_splits(rows: Sequence[Row]) -> list[Row]:
+    """One row more for each planner and mode: the scenarios of all splits together, if there are several splits."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.agents, row.planner), []).append(row)
+    return [_joined(parts) for parts in found.values() if len(parts) > 1]
+
+
+def _joined(parts: Sequence[Row]) -> Row:
+    def together(name: str) -> np.ndarray | None:
+        values = [getattr(part, name) for part in parts]
+        return None if any(value is None for value in values) else np.concatenate(values)
+
+    first = parts[0]
+    values = {metric: np.concatenate([part.values[metric] for part in parts]) for metric in first.values}
+    return replace(first, split=POOLED, values=values, logs=together("logs"), seconds=together("seconds"))
+
+
 def compare(wanted: Comparison, out: Path, workers: int = 1, plan_timeout: float | None = None) -> list[Row]:
     """Drive everything (what is there already is kept) and read the score cards.
 

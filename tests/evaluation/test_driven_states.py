@@ -77,6 +77,7 @@ def test_rows_are_drawn_drive_by_drive_and_another_process_may_read(run: Path) -
     rows = chosen_rows(states, 5, [0, 11])
     assert len(set(rows)) == 5 and (np.diff(rows) > 0).all()
     there = pickle.loads(pickle.dumps(states))
+    assert "_places" in vars(there), "every drive would be read again, in every piece of work"
     torch.testing.assert_close(there.read(rows).lanes, states.read(rows).lanes, rtol=0, atol=0)
 
 

@@ -69,8 +69,14 @@ class DrivenStates:
         return Scene.cat(scenes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process gets the path and opens the run itself."""
-        return DrivenStates, (self.path, self.scenes, self.stride)
+        """Another process opens the run itself, and gets the places: to find them, every drive must be read."""
+        return _reopened, (self.path, self.scenes, self.stride, self._places)
+
+
+def _reopened(path: Path, scenes: SceneConfig, stride: int, places: np.ndarray) -> DrivenStates:
+    states = DrivenStates(path, scenes, stride)
+    states.__dict__["_places"] = places  # where the cached property keeps it
+    return states
 
 
 def open_states(path: Path | str, scenes: SceneConfig, stride: int) -> Samples:

@@ -16,9 +16,10 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "src/radp/zoo/models/diffusion-planner-mini/CARD.md": "card-diffusion-planner-mini.md",
-    "src/radp/zoo/models/diffusion-planner-mini-next/CARD.md": "card-diffusion-planner-mini-next.md",
+    "src/radp/zoo/models/diffusion-planner-mini-v2/CARD.md": "card-diffusion-planner-mini-v2.md",
     "src/radp/zoo/models/diffusion-planner-mini-v1/CARD.md": "card-diffusion-planner-mini-v1.md",
     "src/radp/zoo/models/radp-mini/CARD.md": "card-radp-mini.md",
+    "src/radp/zoo/models/radp-mini-v2/CARD.md": "card-radp-mini-v2.md",
     "src/radp/zoo/models/radp-mini-v1/CARD.md": "card-radp-mini-v1.md",
 }
 SHIM = re.compile(r'<script src="https://[^"]*iframe-worker[^"]*"[^>]*></script>')

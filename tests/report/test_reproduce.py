@@ -67,6 +67,14 @@ def test_missing_variants_are_named_and_scope_stands_under_every_table():
     assert "| nuPlan | PLUTO (paper) | 78.11 |" in others[0].markdown()
 
 
+def test_the_other_learned_planners_may_be_left_out():
+    whole, short = chosen_setup(ReportScope()), chosen_setup(ReportScope(others=False))
+    assert whole.trained and not short.trained
+    assert set(whole.overview) - set(short.overview) == set(whole.trained)
+    assert (short.base, short.ours, short.scenarios) == (whole.base, whole.ours, None)
+    assert chosen_setup(ReportScope(quick=True)).intervention == ("collision",)
+
+
 def test_every_table_has_as_many_cells_as_columns():
     rows = [row("base", 0.5), row("ours", 0.6)]
     tables = (

@@ -219,3 +219,5 @@ class ReportScope:
     """The rule-aligned planner; the packaged one if not given."""
     scenarios: int | None = None
     """At most this many scenarios of each split, spread evenly over it."""
+    others: bool = True
+    """Whether the other learned planners of the paper's table are driven, too: a third of all drives."""

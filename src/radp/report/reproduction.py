@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ class Setup:
     intervention: tuple[str, ...] = ()  # rules; empty: all
     intervention_limit: int | None = None
     states: int = STATES
+    others: bool = True  # the published planners that were trained here
 
     @property
     def ablation(self) -> dict[str, str]:
@@ -77,8 +78,8 @@ class Setup:
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """The published planners of which a trained one is packaged."""
-        known = list_models()
+        """The published planners of which a trained one is packaged, if they are wanted."""
+        known = list_models() if self.others else []
         return tuple(name for name in TRAINED if name in known)
 
     @property
@@ -111,11 +112,11 @@ def chosen_setup(wanted: ReportScope) -> Setup:
     for name in (base, ours):
         if name not in PLANNERS and ":" not in name:
             model_path(name)
-    if not wanted.quick:
-        limit = wanted.scenarios
-        return Setup(base, ours, splits, limit, intervention_limit=min(limit or INTERVENED, INTERVENED))
-    count = wanted.scenarios or QUICK_SCENARIOS
-    return Setup(base, ours, splits, count, intervention=("collision",), intervention_limit=count, states=QUICK_STATES)
+    limit = wanted.scenarios or (QUICK_SCENARIOS if wanted.quick else None)
+    setup = Setup(base, ours, splits, limit, others=wanted.others)
+    if wanted.quick:
+        return replace(setup, intervention=("collision",), intervention_limit=limit, states=QUICK_STATES)
+    return replace(setup, intervention_limit=min(limit or INTERVENED, INTERVENED))
 
 
 @dataclass

@@ -29,12 +29,15 @@ class DrivenStates:
     What is read at a state equals the scene that the planner saw there.
     """
 
-    def __init__(self, path: Path | str, scenes: SceneConfig, stride: int) -> None:
+    def __init__(self, path: Path | str, scenes: SceneConfig, stride: int, places: np.ndarray | None = None) -> None:
+        """`places`: where the states are, if somebody has looked for them already."""
         if stride < 1:
             raise BadInput(f"stride is {stride}, expected at least 1")
         self.path, self.scenes, self.stride = Path(path), scenes, stride
         self.run = Run.open(path)
         self._log = lru_cache(KEPT)(self._read_log)
+        if places is not None:
+            self._places = places
 
     @cached_property
     def _places(self) -> np.ndarray:
@@ -70,13 +73,7 @@ class DrivenStates:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the run itself, and gets the places: to find them, every drive must be read."""
-        return _reopened, (self.path, self.scenes, self.stride, self._places)
-
-
-def _reopened(path: Path, scenes: SceneConfig, stride: int, places: np.ndarray) -> DrivenStates:
-    states = DrivenStates(path, scenes, stride)
-    states.__dict__["_places"] = places  # where the cached property keeps it
-    return states
+        return DrivenStates, (self.path, self.scenes, self.stride, self._places)
 
 
 def open_states(path: Path | str, scenes: SceneConfig, stride: int) -> Samples:

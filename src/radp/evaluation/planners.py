@@ -35,6 +35,7 @@ COLUMNS = {
     "speed_limit_compliance": "Speed",
     "ego_is_comfortable": "Comfort",
 }
+POOLED = "all splits"  # in place of a split's name
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,6 @@ def over_seeds(rows: Sequence[Row]) -> Row:
     values = {name: known_mean(np.stack([row.values[name] for row in rows], -1)) for name in first.values}
     seeds = tuple(seed for row in rows for seed in row.seeds)
     return replace(first, values=values, seeds=seeds)
-
-
-POOLED = "all splits"
 
 
 def over_splits(rows: Sequence[Row]) -> list[Row]:

@@ -97,13 +97,13 @@ def _fill(out, plans, speed, lanes, limit, has_limit, objects, forecast, who):  
         _clearance_series(out[b], moments, objects[b], forecast[b], who[b])
         time = plans.shape[1] * STEP_SECONDS
         once = SERIES * MOMENTS
-        out[b, once] = _compressed((speed[b] * time + 0.5 * NOMINAL_ACCELERATION * time**2 - length) / 5.0)
+        out[b, once] = compressed((speed[b] * time + 0.5 * NOMINAL_ACCELERATION * time**2 - length) / 5.0)
         out[b, once + 1] = min(stop, FAR) / FAR
         out[b, once + 2] = speed[b] / 10.0
 
 
 @numba.njit(nogil=True, cache=True)
-def _compressed(value):  # type: ignore[no-untyped-def]
+def compressed(value):  # type: ignore[no-untyped-def]
     return math.copysign(math.log1p(abs(value)), value)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from radp.model.cheap_geometry import compressed
 from radp.model.features import NOW, PLACE, SERIES, SUMMARIES, WINDOWS, feature_count
 from radp.rules.motion import MIN_DISPLACEMENT
 from radp.sim.plan import STEP_SECONDS
@@ -41,14 +42,14 @@ def _fill(out, plans, speed_now, accel_now):  # type: ignore[no-untyped-def]
             series, kind = CHOSEN[i]
             for w in range(WINDOWS):
                 value = _summary(motion[series, w * length : (w + 1) * length], kind) / SCALES[series]
-                out[b, i * WINDOWS + w] = _compressed(value)
+                out[b, i * WINDOWS + w] = compressed(value)
         for w in range(WINDOWS):
             end = plans[b, (w + 1) * length - 1]
-            out[b, place + w * PLACE] = _compressed(end[0] / 20.0)
-            out[b, place + w * PLACE + 1] = _compressed(end[1] / 20.0)
-            out[b, place + w * PLACE + 2] = _compressed(_heading(end))
-        out[b, now] = _compressed(speed_now[b] / SCALES[0])
-        out[b, now + NOW - 1] = _compressed(accel_now[b] / SCALES[1])
+            out[b, place + w * PLACE] = compressed(end[0] / 20.0)
+            out[b, place + w * PLACE + 1] = compressed(end[1] / 20.0)
+            out[b, place + w * PLACE + 2] = compressed(_heading(end))
+        out[b, now] = compressed(speed_now[b] / SCALES[0])
+        out[b, now + NOW - 1] = compressed(accel_now[b] / SCALES[1])
 
 
 @numba.njit(nogil=True, cache=True)
@@ -91,8 +92,3 @@ def _summary(values, kind):  # type: ignore[no-untyped-def]
     if kind == 3:
         return max(values.max(), -values.min())
     return math.sqrt((values**2).mean())
-
-
-@numba.njit(nogil=True, cache=True)
-def _compressed(value):  # type: ignore[no-untyped-def]
-    return math.copysign(math.log1p(abs(value)), value)

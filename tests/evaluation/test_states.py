@@ -55,7 +55,7 @@ def test_measures_by_hand():
     context = RuleContext.from_scene(scene(straight_route(), agents=[LEAD]))
     base = straight_plan(speed=10.0)
     found = dict(zip(MEASURES, measures(base, base, context)[:, 0].tolist()))
-    assert found == {"overlap": 1.0, "near": 1.0, "off_road": 0.0, "moved": 0.0, "shorter": 0.0}
+    assert found == {"overlap": 1.0, "near": 1.0, "near_miss": 1.0, "off_road": 0.0, "moved": 0.0, "shorter": 0.0}
     found = dict(zip(MEASURES, measures(straight_plan(speed=5.0), base, context)[:, 0].tolist()))
     assert (found["overlap"], found["near"]) == (0.0, 0.0)  # the car is reached after 4.8 s
     assert found["moved"] == pytest.approx(0.5 * np.arange(1, 81).mean()) and found["shorter"] == pytest.approx(40.0)

@@ -9,7 +9,7 @@ import torch
 
 from radp.rules import RuleContext, rules_named
 from radp.rules.body import EGO_WIDTH
-from radp.rules.contact import avoidable, first_contact, first_off_road
+from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road
 from tests.rules.hand_made import LANE_WIDTH, scene, straight_plan, straight_route
 
 LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead
@@ -28,6 +28,26 @@ def test_contact_is_overlap_or_coming_nearer_than_the_margin():
     assert float(first_contact(plan, context_of(beside))) == float("inf")
     assert float(first_contact(plan, context_of(beside), margin=0.1)) == float("inf")
     assert 2.3 < float(first_contact(plan, context_of(beside), margin=0.3)) < 2.5
+
+
+def test_a_near_miss_is_a_short_time_to_collision():
+    # 23.7 m at 10 m/s: from 1.5 s on the car would be met within 0.9 s
+    assert float(first_near_miss(straight_plan(speed=10.0), context_of(LEAD))) == pytest.approx(1.5)
+    stops = straight_plan(speed=10.0, accel=-2.5)  # 20 m, the last of them slowly
+    assert float(first_contact(stops, context_of(LEAD))) == float("inf")
+    assert float(first_near_miss(stops, context_of(LEAD))) == float("inf")
+    hard = straight_plan(speed=10.0)  # as far as 19 m at full speed, then it stands at once
+    hard[0, :, 0] = hard[0, :, 0].clamp(max=19.0)
+    assert float(first_contact(hard, context_of(LEAD))) == float("inf")
+    assert float(first_near_miss(hard, context_of(LEAD))) == pytest.approx(1.5)
+
+
+def test_who_stands_has_no_near_miss_and_who_moves_away_none_either():
+    comes = (12.0, 0.0, math.pi, 5.0, 4.5)  # towards the ego: in 1.1 s it is there
+    assert float(first_near_miss(straight_plan(speed=0.0), context_of(comes))) == float("inf")
+    assert float(first_near_miss(straight_plan(speed=0.5), context_of(comes))) < 0.6
+    leaves = (10.0, 0.0, 0.0, 12.0, 4.5)
+    assert float(first_near_miss(straight_plan(speed=10.0), context_of(leaves))) == float("inf")
 
 
 def test_a_corner_is_off_the_road_when_it_is_a_foot_over_the_border():

@@ -11,10 +11,12 @@ import torch
 from radp.model.chain import Known
 from radp.model.config import MINI
 from radp.model.sampler import plans_in_metres, sample_plans
+from radp.model.target import TargetSpace
 from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
 from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch
+from radp.training.copies import copies_of
 from radp.training.own_plans import best_of
 from radp.training.rule_terms import RuleTerms, along_the_way
 from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig, WeightingConfig
@@ -225,6 +227,25 @@ def test_the_ego_of_a_ranked_state_learns_its_best_plan_and_all_else_keeps_the_b
     torch.testing.assert_close(answers.wanted[2:], answers.base[2:])
 
 
+def test_the_copy_that_mends_stands_in_for_the_own_plan_of_a_ranked_state(monkeypatch):
+    usual = task_of(way="ranked", focus=[0])
+    batch = StateBatch(np.array([1, 0]), usual.samples.read(np.array([1, 0])))
+    encoding = usual.own.encoding(batch.rows, usual.reference.observe(batch.scene))
+    own, _ = task_of(way="ranked").own.plans(batch.rows, batch.scene, encoding)
+    task = task_of(way="ranked", focus=[0], copies=True)
+    monkeypatch.setattr("radp.training.own_plans.least_change", lambda plan, copies, contexts: torch.tensor([3]))
+    clean, mended = task.own.plans(batch.rows, batch.scene, encoding)
+    assert mended.tolist() == [False, True]
+    torch.testing.assert_close(clean[0], own[0])
+    torch.testing.assert_close(clean[1, 1:], own[1, 1:])  # the others stay
+    wanted = copies_of(plans_in_metres(task.base, own, batch.scene)[1:, 0])[:, 3]
+    space = TargetSpace(TINY, task.base.normaliser)
+    torch.testing.assert_close(space.to_metres(clean)[1:, 0, 1:], wanted, atol=1e-4, rtol=1e-4)
+    monkeypatch.setattr("radp.training.own_plans.least_change", lambda plan, copies, contexts: torch.tensor([-1]))
+    clean, mended = task_of(way="ranked", focus=[0], copies=True).own.plans(batch.rows, batch.scene, encoding)
+    assert not mended.any() and torch.equal(clean, own)
+
+
 # ---- own chain and memory
 
 
@@ -255,6 +276,7 @@ def test_ways_that_contradict_each_other_are_refused():
     for avoid, words in (
         (AvoidConfig(way="chain"), "needs --hold base"),
         (replace(AVOID, plans=1), "plans is 1"),
+        (replace(AVOID, copies=True), "--copies needs --way ranked"),
         (replace(AVOID, calls=0), "calls is 0"),
         (replace(AVOID, calls=11), "calls is 11"),
     ):

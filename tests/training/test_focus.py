@@ -68,6 +68,24 @@ def test_rows_with_contact_are_found_and_kept(tmp_path):
         Focus.load(tmp_path / "other.json")
 
 
+class Late:
+    """Drives towards the standing car at full speed and stands a metre before it."""
+
+    name = "late"
+
+    def plan(self, now, generator=None) -> Plan:
+        plan = straight_plan(speed=10.0)
+        plan[..., 0] = plan[..., 0].clamp(max=22.5)
+        return Plan(trajectory=plan.expand(len(now), -1, -1))
+
+
+def test_near_misses_count_where_they_are_asked_for():
+    usual = find_focus(Late(), Road(), FocusSearch(samples=20))
+    wanted = find_focus(Late(), Road(), FocusSearch(samples=20, near_misses=True))
+    assert not usual.rows and not usual.near_misses
+    assert wanted.near_misses and wanted.rows and all(row % 2 == 0 for row in wanted.rows)
+
+
 class Beside:
     """Passes the standing car with 0.2 m to spare, on the border of its lane."""
 

@@ -20,7 +20,7 @@ from radp.model.sampler import noise_of_seeds
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.learned import load_learned
 from radp.rules import RuleContext
-from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_off_road
+from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_near_miss, first_off_road
 from radp.rules.motion import way_length
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
@@ -35,7 +35,7 @@ from radp.training.loop import step_seed
 from radp.training.settings import FocusSearch
 
 BATCH = 32  # states
-MEASURES = ("overlap", "near", "off_road", "moved", "shorter")
+MEASURES = ("overlap", "near", "near_miss", "off_road", "moved", "shorter")
 NOISE = 17  # apart from the noise of the search: else all focus states would meet somebody by choice
 
 
@@ -98,13 +98,14 @@ def state_values(
 
 
 def measures(plan: Tensor, base: Tensor, context: RuleContext) -> Tensor:
-    """Plans (C, H, 4) and those of the base -> (measures, C): overlap, within 0.3 m, off the road, each within 4 s;
-    mean distance to the base's plan [m]; by how much the plan is shorter [m].
+    """Plans (C, H, 4) and those of the base -> (measures, C): overlap, within 0.3 m, a short time to collision, off
+    the road, each within 4 s; mean distance to the base's plan [m]; by how much the plan is shorter [m].
     """
     return torch.stack(
         (
             (first_contact(plan, context) <= WITHIN).to(plan),
             (first_contact(plan, context, MARGIN) <= WITHIN).to(plan),
+            (first_near_miss(plan, context) <= WITHIN).to(plan),
             (first_off_road(plan, context) <= WITHIN).to(plan),
             (plan - base)[..., XY].norm(dim=-1).mean(-1),
             way_length(base) - way_length(plan),

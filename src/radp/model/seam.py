@@ -23,10 +23,10 @@ def close_seam(trajectory: Tensor, speed: Tensor, fade: float) -> Tensor:
     own = lengths / DT
     fading = torch.exp(-DT / fade * torch.arange(own.shape[1], device=own.device, dtype=own.dtype))
     wanted = (own + (speed.to(own)[:, None] - own[:, :1]) * fading).clamp(min=0.0)
-    return _read_off(poses, lengths, (wanted * DT).cumsum(1))
+    return read_off(poses, lengths, (wanted * DT).cumsum(1))
 
 
-def _read_off(poses: Tensor, lengths: Tensor, distance: Tensor) -> Tensor:
+def read_off(poses: Tensor, lengths: Tensor, distance: Tensor) -> Tensor:
     """Path (B, 1 + H, 4) of steps (B, H) -> its poses at distances (B, H) from its start."""
     ends = torch.nn.functional.pad(lengths.cumsum(1), (1, 0))  # (B, 1 + H)
     after = torch.searchsorted(ends, distance.contiguous(), right=True).clamp(1, lengths.shape[1])

@@ -15,10 +15,14 @@ from radp.rules.body import EGO_LENGTH, EGO_WIDTH, FRONT, REAR_TO_CENTER
 from radp.rules.collision import Collision
 from radp.rules.context import RuleContext
 from radp.rules.lane import BodyLane
+from radp.rules.motion import with_origin
+from radp.scene.scene import COS_SIN, XY
 from radp.sim.plan import STEP_SECONDS
 
 MARGIN, WITHIN = 0.3, 4.0  # m, s: a plan that comes so near so soon is one to mend
 OUTSIDE = 0.3  # m beyond the corridor's border that count as off the road, as in the metric of the drivable area
+AHEAD = (3, 6, 9)  # steps of 0.1 s: who would be met so soon, all going straight on, fails nuPlan's bound of 0.95 s
+STOPPED = 5e-4  # m in a step: then there is no time to collision
 BESIDE = 0.5  # m: a follower's box overlaps the ego's lane of travel, widened by this
 _COLLISION, _LANE = Collision(), BodyLane()
 
@@ -27,6 +31,26 @@ _COLLISION, _LANE = Collision(), BodyLane()
 def first_contact(plan: Tensor, context: RuleContext, margin: float = 0.0) -> Tensor:
     """(B, H, 4) -> (B,) seconds until somebody is overlapped, or nearer than `margin` metres; inf if that never is."""
     return _first(_COLLISION.violation(plan, context) > -margin)
+
+
+@torch.no_grad()
+def first_near_miss(plan: Tensor, context: RuleContext) -> Tensor:
+    """(B, H, 4) -> (B,) seconds until the time to collision is below nuPlan's bound; inf if that never is.
+
+    Everybody then goes straight on as they move in that step of the plan; a standing ego has no time to collision.
+    """
+    moved = torch.diff(with_origin(plan)[..., XY], dim=1)
+    known = (context.agent_valid[..., 1:] & context.agent_valid[..., :-1]).unsqueeze(-1)
+    others = torch.diff(context.agents[..., XY], dim=2) * known
+    standing = moved.norm(dim=-1) < STOPPED
+    first = plan.new_full((len(plan),), torch.inf)
+    for steps in AHEAD:
+        agents = context.agents.clone()
+        agents[:, :, 1:, XY] += steps * others
+        later = torch.cat((plan[..., XY] + steps * moved, plan[..., COS_SIN]), -1)
+        meets = _COLLISION.violation(later, replace(context, agents=agents, bound_around=None)) > 0
+        first = torch.minimum(first, _first(meets & ~standing))
+    return first
 
 
 @torch.no_grad()

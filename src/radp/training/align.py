@@ -38,6 +38,8 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
     if avoid.way == "ranked" and (config.weighting.conditioned or config.weighting.tiers):
         raise BadInput("--conditioned and --tiers weigh gradients of rules, --way ranked has none")
+    if avoid.copies and avoid.way != "ranked":
+        raise BadInput("--copies needs --way ranked: a copy is learnt, it is not judged by gradients")
     if avoid.trained == "weights" and not config.weighting.conditioned:
         raise BadInput("--trained weights needs --conditioned: else there is no input for weights")
     if config.weighting.around_default and not (config.weighting.conditioned and avoid.hold == "base"):

@@ -95,7 +95,7 @@ class AnchoredTask(AlignTask):
         free = self._to_mend(usual, contexts) if config.avoid.gate else torch.zeros(len(usual), dtype=torch.bool)
         distance = self._distance(answers, known)
         weight = torch.where(free & ~answers.ranked, config.avoid.free, 1.0)
-        weight = weight + config.avoid.keep_up * (~free & _falls_behind(plan.detach(), usual))
+        weight = weight + config.avoid.keep_up * (~free & ~answers.ranked & _falls_behind(plan.detach(), usual))
         total = anchor = (weight * distance).mean()
         moved = (plan - usual)[..., XY].detach().norm(dim=-1).mean(-1)
         parts = {"anchor": anchor.item(), "to_mend": free.float().mean().item()}

@@ -19,7 +19,7 @@ from torch import Tensor
 from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
-from radp.rules.contact import avoidable, first_contact, first_off_road
+from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road
 from radp.rules.motion import way_length
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
@@ -45,6 +45,7 @@ class Focus:
     seed: int
     margin: float = 0.0  # m
     corners: bool = False
+    near_misses: bool = False
     own: bool = False
     slower: str = ""  # name of the planner that falls behind
     lag: float = 0.0  # m
@@ -99,6 +100,8 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
     if wanted.own:
         context = avoidable(context)
     risky = first_contact(plan, context, wanted.margin) <= wanted.within
+    if wanted.near_misses:
+        risky |= first_near_miss(plan, context) <= wanted.within
     if wanted.corners:
         risky |= first_off_road(plan, context) <= wanted.within
     if not wanted.own:
@@ -137,7 +140,7 @@ def find_focus(
                 kept_here |= falls_behind(plan, slower.plan(scene, noise).trajectory, wanted)
             kept += chosen[kept_here.numpy()].tolist()
             progress.advance(len(chosen))
-    how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "own")}
+    how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "near_misses", "own")}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}
     return Focus(kept, len(rows), len(samples), planner.name, **how)

@@ -13,8 +13,10 @@ from radp.model.chain import Known
 from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
 from radp.model.sampler import plans_in_metres
+from radp.model.target import TargetSpace
 from radp.rules import RuleContext, rule_costs
 from radp.scene.scene import Scene
+from radp.training.copies import copies_of, least_change
 from radp.training.loop import step_seed
 from radp.training.rule_terms import COMPRESSED_SCALES, RuleTerms, to_mend
 from radp.training.settings import AlignConfig
@@ -59,7 +61,7 @@ class OwnPlans:
         return torch.stack(clean), torch.tensor(best)
 
     def _count(self, row: int) -> int:
-        return self.config.avoid.plans if int(row) in self.ranked else 1
+        return self.config.avoid.plans if int(row) in self.ranked and not self.config.avoid.copies else 1
 
     def _made(self, rows: np.ndarray, scene: Scene, encoding: Encoding, count: int) -> list[tuple[Tensor, bool]]:
         size = self.model.config
@@ -68,11 +70,29 @@ class OwnPlans:
         noise = torch.stack([torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in seeds])
         clean = Known.of(self.model, self.model.observe(scene), encoding).draw(noise)
         choice = [-1] * len(rows)
+        if self.config.avoid.copies:
+            return self._mended(rows, scene, clean)
         if count > 1:
             plans = plans_in_metres(self.model, clean, scene)[:, 0]
             choice = best_of(plans, self.terms.contexts(scene, plans.shape[1], count), self.terms, count).tolist()
         drawn = clean.unflatten(0, (len(rows), count))
         return [(drawn[b, max(0, k)].clone(), k >= 0) for b, k in enumerate(choice)]
+
+    def _mended(self, rows: np.ndarray, scene: Scene, clean: Tensor) -> list[tuple[Tensor, bool]]:
+        """Own plans (B, P, 81, 4) of which those of ranked states are replaced by a copy that mends, where one does."""
+        ranked = np.flatnonzero([int(row) in self.ranked for row in rows])
+        mended = torch.zeros(len(rows), dtype=torch.bool)
+        if len(ranked):
+            space, some = TargetSpace(self.model.config, self.model.normaliser), scene[ranked.tolist()]
+            own = plans_in_metres(self.model, clean[ranked], some)[:, 0]
+            copies = copies_of(own)
+            choice = least_change(own, copies, self.terms.contexts(some, own.shape[1]))
+            metres = space.to_metres(clean[ranked])
+            metres[:, 0, 1:] = copies[torch.arange(len(choice)), choice.clamp(min=0)]
+            mended[ranked] = choice >= 0
+            clean = clean.clone()
+            clean[mended, 0] = space.from_metres(metres)[choice >= 0, 0]
+        return [(clean[b].clone(), bool(mended[b])) for b in range(len(rows))]
 
     def _bounded(self, kept: dict[int, Value]) -> dict[int, Value]:
         """Without the oldest, if there are too many."""

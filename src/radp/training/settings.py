@@ -153,6 +153,9 @@ class AvoidConfig:
     """Last calls of the chain that carry gradients."""
     plans: int = 8
     """Own plans of a focus state that are ranked."""
+    copies: bool = False
+    """With --way ranked: choose among braked, delayed and hastened copies of one own plan instead, the one that mends
+    with the least change."""
     draws: int = 2
     """Noise draws of a state in a step, with --hold base; the chain takes one."""
     kept_states: int = 10_000
@@ -234,6 +237,8 @@ class FocusSearch:
     """Metres: a plan that comes nearer to somebody counts as contact."""
     corners: bool = False
     """Whether a plan that takes a corner of the body off the road counts as well."""
+    near_misses: bool = False
+    """Whether a plan with a time to collision below nuPlan's bound counts as well."""
     own: bool = False
     """The samples are states of the planner's own drives: what was executed may have collided, too, and those who
     follow in the ego's lane or are touched already do not count.

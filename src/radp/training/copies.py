@@ -1,0 +1,87 @@
+"""Copies of a plan on the same path in another time: braked, delayed and hastened. The one that mends is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from radp.model.seam import read_off
+from radp.rules import RuleContext
+from radp.rules.contact import MARGIN, WITHIN, first_contact, first_near_miss, first_off_road
+from radp.rules.motion import with_origin
+from radp.scenario import DT
+from radp.scene.scene import XY
+
+CLEAR = 0.6  # m that a copy should keep: a learner that is a little off must not touch
+BRAKING = (1.0, 2.0, 3.5)  # m/s2
+KEPT = (0.0, 0.25, 0.5, 0.75)  # share of the plan's own speed at which braking ends
+RELEASED = (1.5, 3.0, torch.inf)  # s, after which the copy drives on
+DRIVING_ON = 1.5  # m/s2
+HASTE = (0.5, 1.0, 1.5, 2.0)  # m/s2
+FASTER = 4.0  # m/s beyond the plan's own speed, at most
+RAMP = 0.8  # s in which an acceleration builds up
+
+
+def copies_of(plan: Tensor) -> Tensor:
+    """Plans (B, H, 4) in the ego frame -> (B, K, H, 4). A path that is too short goes on straight."""
+    poses = with_origin(plan)
+    lengths = torch.diff(poses[..., XY], dim=1).norm(dim=-1)
+    own = lengths / DT
+    made = [*_braked(own), *_hastened(own)]
+    return torch.stack([read_off(poses, lengths, (speed * DT).cumsum(1)) for speed in made], 1)
+
+
+def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
+    """Plans (B, H, 4) and copies (B, K, H, 4) of them -> (B,) the copy that mends with the least change, -1: none does.
+
+    Best is who keeps 0.6 m to everybody and nuPlan's bound of the time to collision, for 4 s; then who comes within
+    0.3 m of nobody. Either stays on the road. Contexts are those of the plans.
+    """
+    count = copies.shape[1]
+    before = _grade(own, contexts)
+    after = _grade(copies.flatten(0, 1), [context.repeat_interleave(count) for context in contexts]).view(-1, count)
+    steps = round(WITHIN / DT)
+    change = (copies - own.unsqueeze(1))[:, :, :steps, XY].norm(dim=-1).mean(-1)
+    choice = (change / (1 + change) + after).argmin(1)  # grades are whole numbers
+    better = after.gather(1, choice.unsqueeze(1)).squeeze(1) < before
+    return torch.where(better, choice, -1)
+
+
+def _grade(plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
+    """(C, H, 4) -> (C,): 0 clear of all, 1 meets nobody, 2 meets somebody or leaves the road; the worst context."""
+    grade = torch.zeros(len(plan), dtype=torch.long)
+    for context in contexts:
+        tight = (first_contact(plan, context, CLEAR) <= WITHIN) | (first_near_miss(plan, context) <= WITHIN)
+        spoilt = (first_contact(plan, context, MARGIN) <= WITHIN) | (first_off_road(plan, context) <= WITHIN)
+        grade = torch.maximum(grade, torch.where(spoilt, 2, tight.long()))
+    return grade
+
+
+def _braked(own: Tensor) -> list[Tensor]:
+    """Speeds (B, H) -> speeds that fall to a share of them, and rise again after a while or stay."""
+    time, made = _seconds(own), []
+    for braking in BRAKING:
+        lowest = own[:, :1] - braking * _ramped(time)
+        for share in KEPT:
+            slow = torch.minimum(own, torch.maximum(share * own, lowest)).clamp(min=0.0)
+            for release in RELEASED:
+                last = slow[:, min(own.shape[1], round(min(release, 1e3) / DT)) - 1].unsqueeze(1)
+                again = torch.minimum(own, last + DRIVING_ON * (time - release).clamp(min=0.0))
+                made.append(torch.where(time > release, again, slow))
+    return made
+
+
+def _hastened(own: Tensor) -> list[Tensor]:
+    time = _seconds(own)
+    return [own + (haste * _ramped(time)).clamp(max=FASTER) for haste in HASTE]
+
+
+def _seconds(own: Tensor) -> Tensor:
+    return DT * torch.arange(1, own.shape[1] + 1, dtype=own.dtype, device=own.device)
+
+
+def _ramped(time: Tensor) -> Tensor:
+    """Change of speed after `time` (H,) of an acceleration of 1 that builds up within 0.8 s."""
+    return torch.where(time < RAMP, time.square() / (2 * RAMP), time - RAMP / 2)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from radp.model.seam import read_off
 from radp.rules import RuleContext
-from radp.rules.contact import MARGIN, WITHIN, first_contact, first_near_miss, first_off_road
+from radp.rules.contact import MARGIN, WITHIN, first_contact, first_near_miss
 from radp.rules.motion import with_origin
 from radp.scenario import DT
 from radp.scene.scene import XY
@@ -37,25 +37,25 @@ def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext]) -
     """Plans (B, H, 4) and copies (B, K, H, 4) of them -> (B,) the copy that mends with the least change, -1: none does.
 
     Best is who keeps 0.6 m to everybody and nuPlan's bound of the time to collision, for 4 s; then who comes within
-    0.3 m of nobody. Either stays on the road. Contexts are those of the plans.
+    0.3 m of nobody. The road is not asked: all are on one path. Contexts are those of the plans.
     """
-    count = copies.shape[1]
+    count, steps = copies.shape[1], round(WITHIN / DT)
+    own, copies = own[:, :steps], copies[:, :, :steps]
     before = _grade(own, contexts)
     after = _grade(copies.flatten(0, 1), [context.repeat_interleave(count) for context in contexts]).view(-1, count)
-    steps = round(WITHIN / DT)
-    change = (copies - own.unsqueeze(1))[:, :, :steps, XY].norm(dim=-1).mean(-1)
+    change = (copies - own.unsqueeze(1))[..., XY].norm(dim=-1).mean(-1)
     choice = (change / (1 + change) + after).argmin(1)  # grades are whole numbers
     better = after.gather(1, choice.unsqueeze(1)).squeeze(1) < before
     return torch.where(better, choice, -1)
 
 
 def _grade(plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
-    """(C, H, 4) -> (C,): 0 clear of all, 1 meets nobody, 2 meets somebody or leaves the road; the worst context."""
+    """(C, H, 4) -> (C,): 0 clear of everybody, 1 meets nobody, 2 meets somebody; that of the worst context."""
     grade = torch.zeros(len(plan), dtype=torch.long)
     for context in contexts:
         tight = (first_contact(plan, context, CLEAR) <= WITHIN) | (first_near_miss(plan, context) <= WITHIN)
-        spoilt = (first_contact(plan, context, MARGIN) <= WITHIN) | (first_off_road(plan, context) <= WITHIN)
-        grade = torch.maximum(grade, torch.where(spoilt, 2, tight.long()))
+        meets = first_contact(plan, context, MARGIN) <= WITHIN
+        grade = torch.maximum(grade, torch.where(meets, 2, tight.long()))
     return grade
 
 

@@ -42,11 +42,17 @@ def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext]) -
     count, steps = copies.shape[1], round(WITHIN / DT)
     own, copies = own[:, :steps], copies[:, :, :steps]
     before = _grade(own, contexts)
-    after = _grade(copies.flatten(0, 1), [context.repeat_interleave(count) for context in contexts]).view(-1, count)
-    change = (copies - own.unsqueeze(1))[..., XY].norm(dim=-1).mean(-1)
-    choice = (change / (1 + change) + after).argmin(1)  # grades are whole numbers
-    better = after.gather(1, choice.unsqueeze(1)).squeeze(1) < before
-    return torch.where(better, choice, -1)
+    choice = torch.full((len(own),), -1)
+    bad = before.nonzero().squeeze(1)
+    if len(bad):
+        own, copies, before = own[bad], copies[bad], before[bad]
+        each = [context.rows(bad).repeat_interleave(count) for context in contexts]
+        after = _grade(copies.flatten(0, 1), each).view(-1, count)
+        change = (copies - own.unsqueeze(1))[..., XY].norm(dim=-1).mean(-1)
+        best = (change / (1 + change) + after).argmin(1)  # grades are whole numbers
+        better = after.gather(1, best.unsqueeze(1)).squeeze(1) < before
+        choice[bad] = torch.where(better, best, -1)
+    return choice
 
 
 def _grade(plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:

@@ -125,22 +125,26 @@ def find_focus(
 ) -> Focus:
     """Plan some of the samples, and keep those that are worth a second look.
 
-    With `slower`, also those on which it falls behind the planner at the same noise.
+    With `slower`, also those on which it falls behind the planner at the same noise; then a state that is worth it by
+    itself may be listed several times.
     """
     rows = looked_at(len(samples), wanted.samples, wanted.seed)
     generator = torch.Generator().manual_seed(wanted.seed)
-    kept: list[int] = []
+    risky: list[int] = []
+    behind: list[int] = []
     with Progress("samples planned", len(rows)) as progress:
         for chosen in np.split(rows, range(batch, len(rows), batch)):
             scene = samples.read(chosen)
             noise = generator.clone_state()
             plan = planner.plan(scene, generator).trajectory
-            kept_here = worth_a_look(plan, scene, wanted)
+            counts = worth_a_look(plan, scene, wanted)
+            risky += chosen[counts.numpy()].tolist()
             if slower is not None:
-                kept_here |= falls_behind(plan, slower.plan(scene, noise).trajectory, wanted)
-            kept += chosen[kept_here.numpy()].tolist()
+                waits = falls_behind(plan, slower.plan(scene, noise).trajectory, wanted) & ~counts
+                behind += chosen[waits.numpy()].tolist()
             progress.advance(len(chosen))
     how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "near_misses", "own")}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}
+    kept = risky * wanted.repeat + behind if wanted.repeat > 1 else sorted(risky + behind)
     return Focus(kept, len(rows), len(samples), planner.name, **how)

@@ -245,5 +245,7 @@ class FocusSearch:
     """
     lag: float = 2.0
     """Metres within that time by which a slower planner must fall behind."""
+    repeat: int = 1
+    """How often a state is listed whose plan counts, where states of a slower planner are listed once."""
     seed: int = 0
     """Decides samples and noise."""

@@ -19,6 +19,7 @@ OUTSIDE = {
     "src/radp/zoo/models/diffusion-planner-mini-v2/CARD.md": "card-diffusion-planner-mini-v2.md",
     "src/radp/zoo/models/diffusion-planner-mini-v1/CARD.md": "card-diffusion-planner-mini-v1.md",
     "src/radp/zoo/models/radp-mini/CARD.md": "card-radp-mini.md",
+    "src/radp/zoo/models/radp-mini-next/CARD.md": "card-radp-mini-next.md",
     "src/radp/zoo/models/radp-mini-v2/CARD.md": "card-radp-mini-v2.md",
     "src/radp/zoo/models/radp-mini-v1/CARD.md": "card-radp-mini-v1.md",
 }

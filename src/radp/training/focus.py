@@ -146,5 +146,4 @@ def find_focus(
     how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "near_misses", "own")}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}
-    kept = risky * wanted.repeat + behind if wanted.repeat > 1 else sorted(risky + behind)
-    return Focus(kept, len(rows), len(samples), planner.name, **how)
+    return Focus(sorted(risky * wanted.repeat + behind), len(rows), len(samples), planner.name, **how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from radp.model.chain import Known
 from radp.model.config import MINI
 from radp.model.sampler import plans_in_metres, sample_plans
+from radp.model.schedule import alpha, call_times, denoising_times, sigma
 from radp.model.target import TargetSpace
 from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
@@ -212,17 +214,19 @@ def test_the_best_plan_is_the_one_that_meets_nobody_and_breaks_least():
     assert best(fine, tailgates) == -1  # nothing to mend
 
 
-def test_the_ego_of_a_ranked_state_learns_its_best_plan_and_all_else_keeps_the_bases_answer():
-    task = task_of(way="ranked", focus=[0])
+@pytest.mark.parametrize("times", ["random", "own"])
+def test_the_ego_of_a_ranked_state_learns_its_best_plan_and_all_else_keeps_the_bases_answer(times):
+    task = task_of(way="ranked", focus=[0], times=times)
     batch = StateBatch(np.array([0, 1]), task.samples.read(np.array([0, 1])))
     observed = task.reference.observe(batch.scene)
     encoding = task.own.encoding(batch.rows, observed)
     known = Known.of(task.base, observed, encoding)
-    clean, _ = task.own.plans(batch.rows, batch.scene, encoding)
-    task.own.plans = lambda rows, scene, encoding: (clean, torch.tensor([True, False]))
+    first, second = task.own.plans(batch.rows, batch.scene, encoding)
+    best = replace(first, better=first.drawn[0] + 0.5)
+    task.own.plans = lambda rows, scene, encoding: [best, second]
     answers = task._at_random_noise(batch, known, known, encoding, torch.Generator().manual_seed(0))
     assert answers.ranked.tolist() == [True, True, False, False]
-    torch.testing.assert_close(answers.wanted[:2, 0], clean[:1, 0].expand(2, -1, -1))
+    torch.testing.assert_close(answers.wanted[:2, 0], best.better.expand(2, -1, -1))
     torch.testing.assert_close(answers.wanted[:2, 1:], answers.base[:2, 1:])
     torch.testing.assert_close(answers.wanted[2:], answers.base[2:])
 
@@ -231,19 +235,42 @@ def test_the_copy_that_mends_stands_in_for_the_own_plan_of_a_ranked_state(monkey
     usual = task_of(way="ranked", focus=[0])
     batch = StateBatch(np.array([1, 0]), usual.samples.read(np.array([1, 0])))
     encoding = usual.own.encoding(batch.rows, usual.reference.observe(batch.scene))
-    own, _ = task_of(way="ranked").own.plans(batch.rows, batch.scene, encoding)
+    own = torch.stack([plan.drawn for plan in task_of(way="ranked").own.plans(batch.rows, batch.scene, encoding)])
     task = task_of(way="ranked", focus=[0], copies=True)
     monkeypatch.setattr("radp.training.own_plans.least_change", lambda plan, copies, contexts: torch.tensor([3]))
-    clean, mended = task.own.plans(batch.rows, batch.scene, encoding)
-    assert mended.tolist() == [False, True]
-    torch.testing.assert_close(clean[0], own[0])
-    torch.testing.assert_close(clean[1, 1:], own[1, 1:])  # the others stay
+    other, mended = task.own.plans(batch.rows, batch.scene, encoding)
+    assert other.better is None
+    for plan, usually in zip((other, mended), own):
+        torch.testing.assert_close(plan.drawn, usually)
     wanted = copies_of(plans_in_metres(task.base, own, batch.scene)[1:, 0])[:, 3]
     space = TargetSpace(TINY, task.base.normaliser)
-    torch.testing.assert_close(space.to_metres(clean)[1:, 0, 1:], wanted, atol=1e-4, rtol=1e-4)
+    learnt = mended.drawn.clone()
+    learnt[0] = mended.better
+    torch.testing.assert_close(space.to_metres(learnt[None])[:, 0, 1:], wanted, atol=1e-4, rtol=1e-4)
     monkeypatch.setattr("radp.training.own_plans.least_change", lambda plan, copies, contexts: torch.tensor([-1]))
-    clean, mended = task_of(way="ranked", focus=[0], copies=True).own.plans(batch.rows, batch.scene, encoding)
-    assert not mended.any() and torch.equal(clean, own)
+    plans = task_of(way="ranked", focus=[0], copies=True).own.plans(batch.rows, batch.scene, encoding)
+    assert all(plan.better is None and torch.equal(plan.drawn, usually) for plan, usually in zip(plans, own))
+
+
+def test_own_noise_is_what_the_planner_meets_and_copies_start_between_the_own_plan_and_themselves():
+    task = task_of(way="ranked", focus=[0, 1], times="own", draws=3)
+    batch = StateBatch(np.array([0, 1]), task.samples.read(np.array([0, 1])))
+    observed = task.reference.observe(batch.scene)
+    encoding = task.own.encoding(batch.rows, observed)
+    plans = [replace(plan, better=plan.drawn[0] + 100.0) for plan in task.own.plans(batch.rows, batch.scene, encoding)]
+    task.own.plans = lambda rows, scene, encoding: plans
+    seen = []
+    known = Known.of(task.base, observed, encoding)
+    reference = SimpleNamespace(answer=lambda x, time: seen.append(x) or known.answer(x, time))
+    answers = task._at_random_noise(batch, known, reference, encoding, torch.Generator().manual_seed(0))
+    calls = call_times(denoising_times(TINY.sampler_steps))
+    assert all(bool((calls == time).any()) for time in answers.times) and len(answers.times.unique()) > 2
+    for k, time in enumerate(answers.times):
+        drawn, scale = plans[k // 3].drawn, alpha(time)
+        start = ((seen[0][k, 0, 1:] / scale - drawn[0, 1:]).mean() / 100.0).item()
+        noise = (seen[0][k, 1:, 1:] - scale * drawn[1:, 1:]).std() / sigma(time)
+        assert float(scale) < 0.01 or -0.05 < start < 1.05
+        assert float(noise) == pytest.approx(0.5, abs=0.05)
 
 
 # ---- own chain and memory

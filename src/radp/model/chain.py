@@ -11,7 +11,7 @@ from radp.model.decoder import Context, current_states
 from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
 from radp.model.sampler import TEMPERATURE, pinned, solve
-from radp.model.schedule import T_MIN, denoising_times
+from radp.model.schedule import call_times, denoising_times
 from radp.scene.scene import Scene
 
 
@@ -44,7 +44,7 @@ class Known:
         """
         current = self.current.repeat_interleave(noise.shape[1], 0)
         times = denoising_times(self.model.config.sampler_steps)
-        calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
+        calls = call_times(times)
         first = len(calls) - learning
 
         def denoise(x: Tensor, call: int) -> Tensor:

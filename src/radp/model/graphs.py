@@ -16,7 +16,7 @@ from radp.model.features import plan_features
 from radp.model.head import AttributionHead
 from radp.model.network import DiffusionModel
 from radp.model.sampler import solve
-from radp.model.schedule import T_MIN, denoising_times
+from radp.model.schedule import call_times, denoising_times
 from radp.model.target import TargetSpace
 from radp.scene.scene import INPUT_FIELDS, EgoColumn, Scene
 
@@ -93,7 +93,7 @@ class LoopGraph(nn.Module):
     def forward(self, noise: Tensor, *scene: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         current, tokens, padded, *context = self.encoder(*scene)
         times = self.times
-        calls = torch.cat((times[:-1], times.new_tensor([T_MIN])))
+        calls = call_times(times)
         ego_token = current[:, 0]  # replaced in the first call
 
         def denoise(x: Tensor, call: int) -> Tensor:

@@ -12,7 +12,7 @@ from radp.model.config import ModelConfig
 from radp.model.decoder import current_states
 from radp.model.encoder import Encoding
 from radp.model.network import DiffusionModel
-from radp.model.schedule import T_MIN, alpha, denoising_times, half_log_snr, sigma
+from radp.model.schedule import alpha, call_times, denoising_times, half_log_snr, sigma
 from radp.model.seam import close_seam
 from radp.model.target import TargetSpace
 from radp.scene.scene import EgoColumn, Scene
@@ -139,7 +139,7 @@ def draw_plans(
     observed = model.observe(scene)
     context, encoding = model.context(observed)
     times = denoising_times(steps or config.sampler_steps)
-    calls = torch.cat((times[:-1], times.new_tensor([T_MIN]))).to(context.route.device)
+    calls = call_times(times).to(context.route.device)
     route = context.route.repeat_interleave(samples, 0)
     modulation = model.decoder.modulation(route, calls[:, None])
     current = current_states(observed, config.neighbours).repeat_interleave(samples, 0)

@@ -41,8 +41,20 @@ def denoising_times(steps: int) -> Tensor:
     return time_of_half_log_snr(torch.linspace(float(ends[0]), float(ends[1]), steps + 1))
 
 
+def call_times(times: Tensor) -> Tensor:
+    """Denoising times (n + 1,) -> (n + 1,): when the network is asked, the last time for the clean plan."""
+    return torch.cat((times[:-1], times.new_tensor([T_MIN])))
+
+
 def training_times(scenes: int, draws: int = 1, generator: torch.Generator | None = None) -> Tensor:
     """(scenes * draws,) times in [1e-3, 1]; the draws of one scene stand in a row and share [0, 1] in equal strata."""
     place = torch.rand(scenes, draws, generator=generator)
     stratum = (torch.arange(draws) + place) / draws
     return (T_MIN + (T_MAX - T_MIN) * stratum).flatten()
+
+
+def own_times(scenes: int, draws: int, steps: int, generator: torch.Generator | None = None) -> Tensor:
+    """(scenes * draws,) of the times at which a sampler of so many steps asks, those of one scene in equal strata."""
+    calls = call_times(denoising_times(steps))
+    place = (torch.arange(draws) + torch.rand(scenes, draws, generator=generator)) / draws
+    return calls[(place * len(calls)).long().clamp(max=len(calls) - 1)].flatten()

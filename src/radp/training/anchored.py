@@ -21,8 +21,8 @@ from radp.model.chain import Known
 from radp.model.encoder import Encoding
 from radp.model.loss import add_noise, answer_distance
 from radp.model.network import DiffusionModel
-from radp.model.sampler import plans_in_metres
-from radp.model.schedule import training_times
+from radp.model.sampler import TEMPERATURE, plans_in_metres
+from radp.model.schedule import own_times, training_times
 from radp.rules import RuleContext
 from radp.rules.contact import WITHIN
 from radp.rules.motion import way_length
@@ -114,18 +114,26 @@ class AnchoredTask(AlignTask):
     def _at_random_noise(
         self, batch: StateBatch, known: Known, reference: Known, encoding: Encoding, generator: torch.Generator
     ) -> Answers:
-        """Own plans, noised: the answer to one of them is held to the base's, or to the best plan of a ranked state."""
-        draws = self.config.avoid.draws
-        clean, best = self.own.plans(batch.rows, batch.scene, encoding)
-        best = best & self.config.rules
-        clean, best = clean.repeat_interleave(draws, 0), best.repeat_interleave(draws, 0)
-        time = training_times(len(batch.rows), draws, generator)
-        x = add_noise(clean, time, torch.randn(clean[:, :, 1:].shape, generator=generator))
+        """Own plans, noised: answers to them are held to the base's, or to the better plan of a ranked state."""
+        avoid, states = self.config.avoid, len(batch.rows)
+        plans = self.own.plans(batch.rows, batch.scene, encoding)
+        better = torch.tensor([plan.better is not None and self.config.rules for plan in plans])
+        clean = torch.stack([plan.drawn for plan in plans]).repeat_interleave(avoid.draws, 0)
+        learnt = torch.stack([plan.drawn[0] if plan.better is None else plan.better for plan in plans])
+        better, learnt = better.repeat_interleave(avoid.draws, 0), learnt.repeat_interleave(avoid.draws, 0)
+        if avoid.times == "own":
+            time = own_times(states, avoid.draws, self.base.config.sampler_steps, generator)
+            share, spread = torch.rand(len(clean), 1, 1, generator=generator), TEMPERATURE
+        else:
+            time = training_times(states, avoid.draws, generator)
+            share, spread = torch.ones(len(clean), 1, 1), 1.0
+        clean[better, 0] += (share * (learnt - clean[:, 0]))[better]
+        x = add_noise(clean, time, spread * torch.randn(clean[:, :, 1:].shape, generator=generator))
         with torch.no_grad():
             base = reference.answer(x, time)
         wanted = base.clone()
-        wanted[best, 0] = clean[best, 0]
-        return Answers(known.answer(x, time), base, wanted, best, time, slice(None))
+        wanted[better, 0] = learnt[better]
+        return Answers(known.answer(x, time), base, wanted, better, time, slice(None))
 
     def _chain(self, batch: StateBatch, known: Known, reference: Known, generator: torch.Generator) -> Answers:
         """The end of the own chain, where the rules look; and one earlier call, which has the base's answer alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,14 @@ from radp.training.settings import AlignConfig
 Value = TypeVar("Value")
 
 
+@dataclass(frozen=True)
+class OwnPlan:
+    """An own plan with its predictions (P, 81, 4) in target space, and what the ego should learn instead (81, 4)."""
+
+    drawn: Tensor
+    better: Tensor | None = None
+
+
 class OwnPlans:
     """The encoder does not learn in alignment, and the base's plans do not change: both are made once a state."""
 
@@ -31,7 +40,7 @@ class OwnPlans:
         self.model, self.terms, self.config = model, terms, config
         self.ranked = {int(row) for row in ranked}
         self._encodings: dict[int, tuple[Tensor, Tensor]] = {}
-        self._plans: dict[int, tuple[Tensor, bool]] = {}
+        self._plans: dict[int, OwnPlan] = {}
 
     @torch.no_grad()
     def encoding(self, rows: np.ndarray, observed: Scene) -> Encoding:
@@ -46,10 +55,8 @@ class OwnPlans:
         return Encoding(torch.stack(tokens), torch.stack(padded))
 
     @torch.no_grad()
-    def plans(self, rows: np.ndarray, scene: Scene, encoding: Encoding) -> tuple[Tensor, Tensor]:
-        """One own plan of each state with its predictions, (B, P, 81, 4) in target space, and whether it was chosen as
-        the best (B,): then others met somebody or left the road, and this one does not.
-        """
+    def plans(self, rows: np.ndarray, scene: Scene, encoding: Encoding) -> list[OwnPlan]:
+        """One own plan of each state; of ranked states that need it, with a better one where there is one."""
         found = dict(self._plans)
         for count in (1, self.config.avoid.plans):
             new = [b for b, row in enumerate(rows) if int(row) not in found and self._count(row) == count]
@@ -57,31 +64,31 @@ class OwnPlans:
                 chosen = Encoding(encoding.tokens[new], encoding.padded[new])
                 found |= zip(rows[new].tolist(), self._made(rows[new], scene[new], chosen, count))
         self._plans = self._bounded(found)
-        clean, best = zip(*(found[int(row)] for row in rows))
-        return torch.stack(clean), torch.tensor(best)
+        return [found[int(row)] for row in rows]
 
     def _count(self, row: int) -> int:
         return self.config.avoid.plans if int(row) in self.ranked and not self.config.avoid.copies else 1
 
-    def _made(self, rows: np.ndarray, scene: Scene, encoding: Encoding, count: int) -> list[tuple[Tensor, bool]]:
+    def _made(self, rows: np.ndarray, scene: Scene, encoding: Encoding, count: int) -> list[OwnPlan]:
         size = self.model.config
         shape = (count, size.predicted, size.horizon, 4)
         seeds = [step_seed(self.config.loop.seed + 2, int(row), 0) for row in rows]
         noise = torch.stack([torch.randn(shape, generator=torch.Generator().manual_seed(seed)) for seed in seeds])
         clean = Known.of(self.model, self.model.observe(scene), encoding).draw(noise)
-        choice = [-1] * len(rows)
         if self.config.avoid.copies:
             return self._mended(rows, scene, clean)
+        choice = [-1] * len(rows)
         if count > 1:
             plans = plans_in_metres(self.model, clean, scene)[:, 0]
             choice = best_of(plans, self.terms.contexts(scene, plans.shape[1], count), self.terms, count).tolist()
         drawn = clean.unflatten(0, (len(rows), count))
-        return [(drawn[b, max(0, k)].clone(), k >= 0) for b, k in enumerate(choice)]
+        best = [drawn[b, max(0, k)].clone() for b, k in enumerate(choice)]
+        return [OwnPlan(plan, plan[0] if k >= 0 else None) for plan, k in zip(best, choice)]
 
-    def _mended(self, rows: np.ndarray, scene: Scene, clean: Tensor) -> list[tuple[Tensor, bool]]:
-        """Own plans (B, P, 81, 4) of which those of ranked states are replaced by a copy that mends, where one does."""
+    def _mended(self, rows: np.ndarray, scene: Scene, clean: Tensor) -> list[OwnPlan]:
+        """Own plans (B, P, 81, 4), those of ranked states with a copy that mends, where one does."""
+        better: dict[int, Tensor] = {}
         ranked = np.flatnonzero([int(row) in self.ranked for row in rows])
-        mended = torch.zeros(len(rows), dtype=torch.bool)
         if len(ranked):
             space, some = TargetSpace(self.model.config, self.model.normaliser), scene[ranked.tolist()]
             own = plans_in_metres(self.model, clean[ranked], some)[:, 0]
@@ -89,10 +96,9 @@ class OwnPlans:
             choice = least_change(own, copies, self.terms.contexts(some, own.shape[1]))
             metres = space.to_metres(clean[ranked])
             metres[:, 0, 1:] = copies[torch.arange(len(choice)), choice.clamp(min=0)]
-            mended[ranked] = choice >= 0
-            clean = clean.clone()
-            clean[mended, 0] = space.from_metres(metres)[choice >= 0, 0]
-        return [(clean[b].clone(), bool(mended[b])) for b in range(len(rows))]
+            learnt = space.from_metres(metres)[:, 0]
+            better = {int(b): learnt[i].clone() for i, b in enumerate(ranked) if choice[i] >= 0}
+        return [OwnPlan(clean[b].clone(), better.get(b)) for b in range(len(rows))]
 
     def _bounded(self, kept: dict[int, Value]) -> dict[int, Value]:
         """Without the oldest, if there are too many."""

@@ -156,6 +156,11 @@ class AvoidConfig:
     copies: bool = False
     """With --way ranked: choose among braked, delayed and hastened copies of one own plan instead, the one that mends
     with the least change."""
+    times: Literal["random", "own"] = "random"
+    """Noise that own plans get, with --way x0 or ranked: at random times, as in the diffusion loss, or as the planner
+    meets it: at the times of its own calls, with its temperature; a copy to be learnt then starts anywhere between
+    the own plan and itself.
+    """
     draws: int = 2
     """Noise draws of a state in a step, with --hold base; the chain takes one."""
     kept_states: int = 10_000

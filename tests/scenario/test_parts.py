@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from radp.scenario.neutral_json import save_json, scenario_to_json
-from radp.scenario.parts import HELD_OUT, REST, is_held_out, log_of, name_and_part, positions
+from radp.scenario.parts import DEV, HELD_OUT, REST, TRAIN, is_held_out, log_of, name_and_part, positions
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioWriter
 from tests.small_scenarios import small_scenario
@@ -34,6 +34,8 @@ def test_all_egos_of_a_log_are_in_its_part() -> None:
 def test_the_parts_make_up_the_whole() -> None:
     held_out, rest = positions(LOGS, HELD_OUT), positions(LOGS, REST)
     assert sorted(held_out + rest) == list(range(len(LOGS))) and not set(held_out) & set(rest)
+    dev, train = positions(LOGS, DEV), positions(LOGS, TRAIN)
+    assert sorted(dev + train) == rest and abs(len(dev) / len(LOGS) - 0.1) < 0.02
 
 
 def test_every_nth_begins_with_the_first() -> None:
@@ -42,6 +44,7 @@ def test_every_nth_begins_with_the_first() -> None:
 
 def test_only_these_words_are_parts() -> None:
     assert name_and_part("a@b/waymo@rest") == ("a@b/waymo", "rest")
+    assert name_and_part("runs/x@train@dev") == ("runs/x@train", "dev")
     assert name_and_part("runs/x@every-12") == ("runs/x", "every-12")
     for whole in ("a@b", "@rest", "x@every-", "x@every-0", "x@every-two", "x@7"):
         assert name_and_part(whole) == (whole, None)

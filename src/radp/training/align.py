@@ -38,6 +38,10 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         raise BadInput(f"--way {avoid.way} needs --hold base: there is no log at the end of an own chain")
     if avoid.way == "ranked" and (config.weighting.conditioned or config.weighting.tiers):
         raise BadInput("--conditioned and --tiers weigh gradients of rules, --way ranked has none")
+    if avoid.way == "pushed" and (not config.weighting.conditioned or config.weighting.around_default):
+        raise BadInput("--way pushed needs --conditioned: weights, to both sides of the default, say how far to push")
+    if avoid.way == "pushed" and config.weighting.tiers:
+        raise BadInput("--tiers weighs gradients of rules, --way pushed has none")
     if avoid.copies and avoid.way != "ranked":
         raise BadInput("--copies needs --way ranked: a copy is learnt, it is not judged by gradients")
     if avoid.trained == "weights" and not config.weighting.conditioned:

@@ -3,8 +3,8 @@
     L = mean of a * d(answer, base's answer at the same noise) + lambda * sum_i w_i f(J_i / s_i)
 
 d is the error of the diffusion loss, a is 1, and less where the base's answer is itself one to mend. Without rules the
-loss is 0 at the base. Ranked, the second term is gone: where the base's own plans meet somebody, the best of them that
-meets nobody stands in for the base's answer of the ego.
+loss is 0 at the base. Ranked or pushed, the second term is gone: where the base's own plans meet somebody, the best of
+them that meets nobody stands in for the base's answer of the ego; or the plan that the weights of its scene ask for.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Answers:
 
     answer: Tensor
     base: Tensor
-    wanted: Tensor  # the base's, or for the ego of a ranked state the best own plan
+    wanted: Tensor  # the base's, or for the ego of a ranked or pushed state the better plan
     ranked: Tensor  # (C,) bool: where it is that plan
     times: Tensor
     judged: slice  # of C: the answers that the rules look at
@@ -100,7 +100,7 @@ class AnchoredTask(AlignTask):
         moved = (plan - usual)[..., XY].detach().norm(dim=-1).mean(-1)
         parts = {"anchor": anchor.item(), "to_mend": free.float().mean().item()}
         parts |= {"moved/ordinary": _mean(moved[~free]), "moved/to_mend": _mean(moved[free])}
-        if config.rules and config.avoid.way != "ranked":
+        if config.rules and config.avoid.way in ("x0", "chain"):
             chosen, times = answers.judged, answers.times[answers.judged]
             counted = (config.min_time <= times) & (times <= config.max_time)
             judged = self.terms.judge(plan[chosen], [_part(context, chosen) for context in contexts], counted)

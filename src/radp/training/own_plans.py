@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from radp.rules import RuleContext, rule_costs
 from radp.scene.scene import Scene
 from radp.training.copies import copies_of, least_change
 from radp.training.loop import step_seed
+from radp.training.pushes import give_way, pushes_of
 from radp.training.rule_terms import COMPRESSED_SCALES, RuleTerms, to_mend
 from radp.training.settings import AlignConfig
 
@@ -31,6 +32,7 @@ class OwnPlan:
 
     drawn: Tensor
     better: Tensor | None = None
+    pushes: Tensor | None = None  # (M, 9, 2) what each rule asks for, if weights are to say how much of it
 
 
 class OwnPlans:
@@ -38,6 +40,7 @@ class OwnPlans:
 
     def __init__(self, model: DiffusionModel, terms: RuleTerms, config: AlignConfig, ranked: Sequence[int]) -> None:
         self.model, self.terms, self.config = model, terms, config
+        self.space = TargetSpace(model.config, model.normaliser)
         self.ranked = {int(row) for row in ranked}
         self._encodings: dict[int, tuple[Tensor, Tensor]] = {}
         self._plans: dict[int, OwnPlan] = {}
@@ -64,7 +67,8 @@ class OwnPlans:
                 chosen = Encoding(encoding.tokens[new], encoding.padded[new])
                 found |= zip(rows[new].tolist(), self._made(rows[new], scene[new], chosen, count))
         self._plans = self._bounded(found)
-        return [found[int(row)] for row in rows]
+        plans = [found[int(row)] for row in rows]
+        return self._given_way(scene, plans) if self.config.avoid.way == "pushed" else plans
 
     def _count(self, row: int) -> int:
         return self.config.avoid.plans if int(row) in self.ranked and not self.config.avoid.copies else 1
@@ -77,6 +81,12 @@ class OwnPlans:
         clean = Known.of(self.model, self.model.observe(scene), encoding).draw(noise)
         if self.config.avoid.copies:
             return self._mended(rows, scene, clean)
+        if self.config.avoid.way == "pushed":
+            plan = self.space.to_metres(clean)[:, 0, 1:]
+            asked = pushes_of(
+                plan, self.terms.contexts(scene, plan.shape[1]), self.terms.rules, self.config.avoid.steer
+            )
+            return [OwnPlan(clean[b].clone(), pushes=asked[b].clone()) for b in range(len(rows))]
         choice = [-1] * len(rows)
         if count > 1:
             plans = plans_in_metres(self.model, clean, scene)[:, 0]
@@ -90,20 +100,37 @@ class OwnPlans:
         better: dict[int, Tensor] = {}
         ranked = np.flatnonzero([int(row) in self.ranked for row in rows])
         if len(ranked):
-            space, some = TargetSpace(self.model.config, self.model.normaliser), scene[ranked.tolist()]
+            some = scene[ranked.tolist()]
             own = plans_in_metres(self.model, clean[ranked], some)[:, 0]
             copies = copies_of(own)
             choice = least_change(own, copies, self.terms.contexts(some, own.shape[1]))
-            metres = space.to_metres(clean[ranked])
+            metres = self.space.to_metres(clean[ranked])
             metres[:, 0, 1:] = copies[torch.arange(len(choice)), choice.clamp(min=0)]
-            learnt = space.from_metres(metres)[:, 0]
+            learnt = self.space.from_metres(metres)[:, 0]
             better = {int(b): learnt[i].clone() for i, b in enumerate(ranked) if choice[i] >= 0}
         return [OwnPlan(clean[b].clone(), better.get(b)) for b in range(len(rows))]
+
+    def _given_way(self, scene: Scene, plans: Sequence[OwnPlan]) -> list[OwnPlan]:
+        """The plans, each with the one that the weights of its scene ask for, unless that is the same."""
+        assert scene.rule_weights is not None
+        clean, pushes = torch.stack([one.drawn for one in plans]), torch.stack([_pushes(one) for one in plans])
+        metres = self.space.to_metres(clean)
+        plan = metres[:, 0, 1:]
+        contexts = self.terms.contexts(scene, plan.shape[1])
+        metres[:, 0, 1:] = give_way(plan, pushes, scene.rule_weights, contexts, self.terms.rules)
+        learnt = self.space.from_metres(metres)[:, 0]
+        asked = (scene.rule_weights[:, :, None, None] * pushes).flatten(1).any(1)
+        return [replace(one, better=learnt[b] if asked[b] else None) for b, one in enumerate(plans)]
 
     def _bounded(self, kept: dict[int, Value]) -> dict[int, Value]:
         """Without the oldest, if there are too many."""
         first = max(0, len(kept) - self.config.avoid.kept_states)
         return dict(list(kept.items())[first:]) if first else kept
+
+
+def _pushes(plan: OwnPlan) -> Tensor:
+    assert plan.pushes is not None
+    return plan.pushes
 
 
 def best_of(plans: Tensor, contexts: Sequence[RuleContext], terms: RuleTerms, count: int) -> Tensor:

@@ -119,10 +119,11 @@ class AvoidConfig:
     """What holds the planner where no rule speaks: the diffusion loss on logged futures, as in the paper, or the base
     planner's own answer at the same noise. With base and no rules nothing is learnt.
     """
-    way: Literal["x0", "chain", "ranked"] = "x0"
+    way: Literal["x0", "chain", "ranked", "pushed"] = "x0"
     """Where rules act: on the clean plan at random noise, as in the paper; on the end of the own denoising chain, with
-    gradients through its last calls; or in choosing the best of several own plans, which is then learnt. The last two
-    need --hold base.
+    gradients through its last calls; in choosing the best of several own plans, which is then learnt; or, with
+    --conditioned, in pushing an own plan as far as its weights ask, which is then learnt. All but the first need
+    --hold base.
     """
     trained: Literal["adapters", "decoder", "weights"] = "adapters"
     """What learns: LoRA adapters, as in the paper, the whole decoder, or, with --conditioned, nothing but the input for
@@ -157,9 +158,9 @@ class AvoidConfig:
     """With --way ranked: choose among braked, delayed and hastened copies of one own plan instead, the one that mends
     with the least change."""
     times: Literal["random", "own"] = "random"
-    """Noise that own plans get, with --way x0 or ranked: at random times, as in the diffusion loss, or as the planner
-    meets it: at the times of its own calls, with its temperature; a copy to be learnt then starts anywhere between
-    the own plan and itself.
+    """Noise that own plans get, with --way x0, ranked or pushed: at random times, as in the diffusion loss, or as the
+    planner meets it: at the times of its own calls, with its temperature; a plan to be learnt then starts anywhere
+    between the own plan and itself.
     """
     draws: int = 2
     """Noise draws of a state in a step, with --hold base; the chain takes one."""

@@ -14,7 +14,9 @@ from radp.model.chain import Known
 from radp.model.rule_weights import conditioned
 from radp.rules import RuleContext, rule_costs, rule_set
 from radp.rules.contact import MARGIN, WITHIN, first_contact
+from radp.rules.red_light import RedLight
 from radp.runs.errors import BadInput
+from radp.scene.scene import LaneColumn
 from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch
 from radp.training.pushes import MOST, give_way, pushes_of
@@ -86,6 +88,24 @@ def test_who_wants_to_get_on_meets_nobody_and_contact_is_up_to_the_weight_of_col
     into = straight_plan(8.0)
     assert meets(BEHIND_A_CAR, into)  # then goal may add nothing to be blamed for, and collision brakes
     assert float(response(BEHIND_A_CAR, into, collision=4.0)[0, -1, 0]) < float(into[0, -1, 0])
+
+
+def test_a_rule_pushes_no_further_than_those_above_it_allow() -> None:
+    at_the_limit = scene(straight_route(8), speed=15.0, limit=15.0)
+    slowing = straight_plan(15.0, -0.2)
+    faster = response(at_the_limit, slowing, goal=4.0)
+    assert cost(at_the_limit, faster, "speed") <= cost(at_the_limit, slowing, "speed") + 0.011
+    unlimited = scene(straight_route(8), speed=15.0, limit=None)
+    assert float(response(unlimited, slowing, goal=4.0)[0, -1, 0]) > float(faster[0, -1, 0]) + 1.0
+    red = scene(straight_route(4, length=20.0), speed=5.0)
+    red.route_lanes[0, 2:, :, LaneColumn.IS_UNKNOWN] = 0.0
+    red.route_lanes[0, 2:, :, LaneColumn.IS_RED] = 1.0
+    waits = straight_plan(5.0, -0.5)
+    context = RuleContext.from_scene(red)
+    before, after = (rule_costs(plan, context, [RedLight()]) for plan in (waits, response(red, waits, goal=4.0)))
+    green = scene(straight_route(4, length=20.0), speed=5.0)
+    assert float(rule_costs(response(green, waits, goal=4.0), context, [RedLight()])) > 1.0 > float(before)
+    assert float(after) <= 1.1 * float(before) + 0.011
 
 
 def test_the_planner_learns_the_plan_that_its_weights_ask_for_and_keeps_the_default() -> None:

@@ -12,13 +12,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from radp.attribution.control import amplitude_of, descent, pushed
-from radp.rules import Rule, RuleContext
+from radp.attribution.control import KNOTS, amplitude_of, descent, pushed
+from radp.rules import Rule, RuleContext, rule_costs
 from radp.rules.contact import MARGIN, WITHIN, first_contact
+from radp.rules.red_light import RedLight
+from radp.rules.rulebook import tier_of
 
+NOTHING = 0.01  # cost up to which a rule asks for nothing
 MOST = 0.5  # m/s2 that twice the weight may ask for
 MOST_IN_ALL = 2.0  # m/s2 of all rules together
-SHARES = (1.0, 0.5, 0.25, 0.0)  # of the pushes of other rules than collision, until they let nobody be met
+SHARES = (1.0, 0.5, 0.25, 0.0)  # of the pushes of other rules than collision, until they do no harm
+DEARER = 1.1  # times as much as a rule of a higher tier may cost afterwards
 COLLISION = "collision"
 
 
@@ -27,16 +31,18 @@ def pushes_of(plan: Tensor, contexts: Sequence[RuleContext], rules: Sequence[Rul
 
     Rules of `steer` may also push to the side.
     """
-    start = plan.new_zeros(len(plan), 2)
-    found = []
-    for rule in rules:
-        each = []
-        for context in contexts:
-            way = descent(plan, context, rule, start, rule.name in steer)
-            size = amplitude_of(plan, context, rule, start, way).clamp(max=MOST)
-            each.append(size[:, None, None] * way)
-        found.append(torch.stack(each).mean(0))
-    return torch.stack(found, 1)
+    found = plan.new_zeros(len(plan), len(rules), KNOTS, 2)
+    for context in contexts:
+        with torch.no_grad():
+            costs = rule_costs(plan, context, rules)
+        for i, rule in enumerate(rules):
+            rows = (costs[:, i] > NOTHING).nonzero().squeeze(1)
+            if len(rows):
+                some, now, start = plan[rows], context.rows(rows), plan.new_zeros(len(rows), 2)
+                way = descent(some, now, rule, start, rule.name in steer)
+                size = amplitude_of(some, now, rule, start, way).clamp(max=MOST)
+                found[rows, i] += size[:, None, None] * way / len(contexts)
+    return found
 
 
 @torch.no_grad()
@@ -45,21 +51,37 @@ def give_way(
 ) -> Tensor:
     """Plans (B, H, 4), pushes (B, M, 9, 2), log-weights (B, M) -> the plans (B, H, 4) that these weights ask for.
 
-    The contact of a plan is up to the weight of collision alone: the others push only as far as nobody is met whom the
-    plan would not meet without them.
+    The contact of a plan is up to the weight of collision alone. The other rules push only as far as nobody is met whom
+    the plan would not meet without them, no red light is passed, and no rule of a higher tier, if it has its usual
+    weight, costs more.
     """
     knots = (log_weights / math.log(2.0))[:, :, None, None] * pushes
     safety = torch.tensor([rule.name == COLLISION for rule in rules])
     first, others = knots[:, safety].sum(1), knots[:, ~safety].sum(1)
+    guards, guarded = (*rules, RedLight()), _guarded(log_weights, rules)
     made = pushed(plan, first.clamp(-MOST_IN_ALL, MOST_IN_ALL))
-    meets = _meets(made, contexts)
-    open_ = torch.ones(len(plan), dtype=torch.bool)
+    meets, bounds = _meets(made, contexts), [DEARER * rule_costs(made, one, guards) + NOTHING for one in contexts]
+    undecided = torch.ones(len(plan), dtype=torch.bool)
     for share in SHARES:
         trial = pushed(plan, (first + share * others).clamp(-MOST_IN_ALL, MOST_IN_ALL))
-        fits = open_ & (meets | ~_meets(trial, contexts))
+        fits = undecided & (meets | ~_meets(trial, contexts))
+        for context, bound in zip(contexts, bounds):
+            fits &= ((rule_costs(trial, context, guards) <= bound) | ~guarded).all(1)
         made = torch.where(fits[:, None, None], trial, made)
-        open_ &= ~fits
+        undecided &= ~fits
     return made
+
+
+def _guarded(log_weights: Tensor, rules: Sequence[Rule]) -> Tensor:
+    """(B, M) -> (B, M + 1) bool: rules of their usual weight above the lowest tier of the others; the red light always.
+
+    Contact is not left to the cost of collision, which also asks for distance.
+    """
+    tiers = torch.tensor([tier_of(rule.name) for rule in rules])
+    changed = log_weights != 0
+    lowest = torch.where(changed, tiers, -1).amax(1, keepdim=True)
+    kept = ~changed & (tiers < lowest) & torch.tensor([rule.name != COLLISION for rule in rules])
+    return torch.cat((kept, torch.ones_like(kept[:, :1])), 1)
 
 
 def _meets(plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:

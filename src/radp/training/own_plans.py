@@ -113,14 +113,17 @@ class OwnPlans:
     def _given_way(self, scene: Scene, plans: Sequence[OwnPlan]) -> list[OwnPlan]:
         """The plans, each with the one that the weights of its scene ask for, unless that is the same."""
         assert scene.rule_weights is not None
-        clean, pushes = torch.stack([one.drawn for one in plans]), torch.stack([_pushes(one) for one in plans])
-        metres = self.space.to_metres(clean)
+        pushes = torch.stack([_pushes(one) for one in plans])
+        asked = (scene.rule_weights[:, :, None, None] * pushes).flatten(1).any(1).nonzero().squeeze(1).tolist()
+        if not asked:
+            return list(plans)
+        some, weights = scene[asked], scene.rule_weights[asked]
+        metres = self.space.to_metres(torch.stack([plans[b].drawn for b in asked]))
         plan = metres[:, 0, 1:]
-        contexts = self.terms.contexts(scene, plan.shape[1])
-        metres[:, 0, 1:] = give_way(plan, pushes, scene.rule_weights, contexts, self.terms.rules)
-        learnt = self.space.from_metres(metres)[:, 0]
-        asked = (scene.rule_weights[:, :, None, None] * pushes).flatten(1).any(1)
-        return [replace(one, better=learnt[b] if asked[b] else None) for b, one in enumerate(plans)]
+        contexts = self.terms.contexts(some, plan.shape[1])
+        metres[:, 0, 1:] = give_way(plan, pushes[asked], weights, contexts, self.terms.rules)
+        better = dict(zip(asked, self.space.from_metres(metres)[:, 0]))
+        return [replace(one, better=better.get(b)) for b, one in enumerate(plans)]
 
     def _bounded(self, kept: dict[int, Value]) -> dict[int, Value]:
         """Without the oldest, if there are too many."""

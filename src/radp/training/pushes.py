@@ -21,7 +21,7 @@ from radp.rules.rulebook import tier_of
 NOTHING = 0.01  # cost up to which a rule asks for nothing
 MOST = 0.5  # m/s2 that twice the weight may ask for
 MOST_IN_ALL = 2.0  # m/s2 of all rules together
-SHARES = (1.0, 0.5, 0.25, 0.0)  # of the pushes of other rules than collision, until they do no harm
+SHARES = (1.0, 0.5, 0.25)  # of the pushes of other rules than collision, until they do no harm
 DEARER = 1.1  # times as much as a rule of a higher tier may cost afterwards
 COLLISION = "collision"
 
@@ -61,14 +61,17 @@ def give_way(
     guards, guarded = (*rules, RedLight()), _guarded(log_weights, rules)
     made = pushed(plan, first.clamp(-MOST_IN_ALL, MOST_IN_ALL))
     meets, bounds = _meets(made, contexts), [DEARER * rule_costs(made, one, guards) + NOTHING for one in contexts]
-    undecided = torch.ones(len(plan), dtype=torch.bool)
+    rows = torch.arange(len(plan))
     for share in SHARES:
-        trial = pushed(plan, (first + share * others).clamp(-MOST_IN_ALL, MOST_IN_ALL))
-        fits = undecided & (meets | ~_meets(trial, contexts))
-        for context, bound in zip(contexts, bounds):
-            fits &= ((rule_costs(trial, context, guards) <= bound) | ~guarded).all(1)
-        made = torch.where(fits[:, None, None], trial, made)
-        undecided &= ~fits
+        trial = pushed(plan[rows], (first + share * others)[rows].clamp(-MOST_IN_ALL, MOST_IN_ALL))
+        now = [context.rows(rows) for context in contexts]
+        fits = meets[rows] | ~_meets(trial, now)
+        for context, bound in zip(now, bounds):
+            fits &= ((rule_costs(trial, context, guards) <= bound[rows]) | ~guarded[rows]).all(1)
+        made[rows[fits]] = trial[fits]
+        rows = rows[~fits]
+        if not len(rows):
+            break
     return made
 
 

@@ -92,7 +92,7 @@ def test_who_wants_to_get_on_meets_nobody_and_contact_is_up_to_the_weight_of_col
 
 def test_a_rule_pushes_no_further_than_those_above_it_allow() -> None:
     at_the_limit = scene(straight_route(8), speed=15.0, limit=15.0)
-    slowing = straight_plan(15.0, -0.2)
+    slowing = straight_plan(15.0, -0.02)
     faster = response(at_the_limit, slowing, goal=4.0)
     assert cost(at_the_limit, faster, "speed") <= cost(at_the_limit, slowing, "speed") + 0.011
     unlimited = scene(straight_route(8), speed=15.0, limit=None)

@@ -20,6 +20,7 @@ from radp.rules.rulebook import tier_of
 
 NOTHING = 0.01  # cost up to which a rule asks for nothing
 MOST = 0.5  # m/s2 that twice the weight may ask for
+GENTLE = {"comfort": 0.25, "goal": 0.1}  # the same of rules that press nearly everywhere: a learner pushes blindly
 MOST_IN_ALL = 2.0  # m/s2 of all rules together
 SHARES = (1.0, 0.5, 0.25)  # of the pushes of other rules than collision, until they do no harm
 DEARER = 1.1  # times as much as a rule of a higher tier may cost afterwards
@@ -40,7 +41,7 @@ def pushes_of(plan: Tensor, contexts: Sequence[RuleContext], rules: Sequence[Rul
             if len(rows):
                 some, now, start = plan[rows], context.rows(rows), plan.new_zeros(len(rows), 2)
                 way = descent(some, now, rule, start, rule.name in steer)
-                size = amplitude_of(some, now, rule, start, way).clamp(max=MOST)
+                size = amplitude_of(some, now, rule, start, way).clamp(max=GENTLE.get(rule.name, MOST))
                 found[rows, i] += size[:, None, None] * way / len(contexts)
     return found
 

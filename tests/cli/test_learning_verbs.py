@@ -137,6 +137,28 @@ def test_adapters_are_learned_on_a_list_of_samples(
     assert any(not torch.equal(plain[name], aligned[name]) for name in plain)
 
 
+def test_weights_are_learned_as_pushes_and_asked_for_on_states(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    way = ("--conditioned", "--hold", "base", "--way", "pushed", "--trained", "weights", "--rule-set", "v2")
+    given = ("--base", work / "base" / "model", "--data", work / "samples", "--out", tmp_path / "weights")
+    steps = ("--steps", 3, "--batch", 4, "--lr", 1e-2, "--threads", 1)
+    assert run("train", "align", *given, *way, *steps) == 0
+    model = tmp_path / "weights" / "model"
+    assert capsys.readouterr().out.split()[-1] == str(model)
+    asked = ("--planner", model, "--states", work / "samples", "--rules", "goal", "--doses", 0.25, 4)
+    assert run("evaluate", "dose", *asked, "--count", 6, "--out", tmp_path / "dose", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((tmp_path / "dose" / "dose-states.json").read_text())
+    (rule,) = told["rules"]
+    low, usual, high = rule["doses"]
+    assert (rule["rule"], low["weight"], usual["weight"], high["weight"]) == ("goal", 0.25, 1.0, 4.0)
+    assert usual["change"]["cost"]["value"] == usual["change"]["moved"]["value"] == 0.0
+    assert low["change"]["moved"]["value"] > 0.0 and high["change"]["moved"]["value"] > 0.0  # it listens
+    text = (tmp_path / "dose" / "dose-states.md").read_text()
+    assert "| goal |" in text and "At the default: goal" in text
+
+
 def test_fidelity_and_alignment_of_its_drives(
     work: Path, planner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

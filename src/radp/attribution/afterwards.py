@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from radp.attribution.calibration import Calibration
 from radp.attribution.reasons import Reasons, reasons_of
 from radp.attribution.teacher import Attribution, attribute
 from radp.road.route import correct_route
-from radp.rules import Rule, RuleContext, needs_road, rule_set
+from radp.rules import Rule, RuleContext, needs_road, rule_costs, rule_set
 from radp.rules.sets import V2
 from radp.scenario import Ego
 from radp.scene.builder import RULES_ALONE, Moment, ego_state, empty_arrays, fill, to_scene
@@ -44,15 +45,33 @@ def judge_drive(rollout: Rollout, calibration: Calibration | None = None, rules:
     if rollout.plans is None or not len(rollout.plans):
         return None
     name = rules or (V2 if calibration is None else calibration.rule_set)
-    chosen, plans = rule_set(name), torch.from_numpy(rollout.plans).float()
-    scene = scenes_of_drive(rollout, len(plans), needs_road(chosen))
-    forecasts, about = kept_forecasts(rollout, plans.shape[1])
-    context = RuleContext.from_scene(scene, forecasts, about, horizon=plans.shape[1])
+    chosen = rule_set(name)
+    plans, context = _kept(rollout, rollout.plans, chosen)
     why = attribute(plans, context, None, calibration, chosen)
     reasons = reasons_of(why, plans, context, chosen, calibration)
     first = np.linalg.norm(rollout.plans[:, 0, :2], axis=-1) / STEP_SECONDS
     speed = np.hypot(rollout.ego[: len(first), Ego.VX], rollout.ego[: len(first), Ego.VY])
     return Judged(chosen, name, plans, context, why, reasons, first - speed)
+
+
+@torch.no_grad()
+def costs_of_drive(rollout: Rollout, rules: str, every: int = 1) -> dict[str, np.ndarray]:
+    """(K,) costs by rule of the plans that a drive kept, of one in `every`; none if it kept no plans."""
+    if rollout.plans is None or not len(rollout.plans):
+        return {}
+    chosen = rule_set(rules)
+    plans, context = _kept(rollout, rollout.plans, chosen, every)
+    return dict(zip((rule.name for rule in chosen), rule_costs(plans, context, chosen).T.double().numpy()))
+
+
+def _kept(rollout: Rollout, plans: np.ndarray, rules: Sequence[Rule], every: int = 1) -> tuple[Tensor, RuleContext]:
+    """Plans (K, H, 4) of a drive, each in its own moment."""
+    scene = scenes_of_drive(rollout, len(plans), needs_road(rules), every)
+    forecasts, about = kept_forecasts(rollout, plans.shape[1])
+    if forecasts is not None and about is not None:
+        forecasts, about = forecasts[::every], about[::every]
+    chosen = torch.from_numpy(plans[::every]).float()
+    return chosen, RuleContext.from_scene(scene, forecasts, about, horizon=chosen.shape[1])
 
 
 def kept_forecasts(rollout: Rollout, horizon: int) -> tuple[Tensor | None, Tensor | None]:
@@ -89,10 +108,10 @@ def tracks_of_drive(rollout: Rollout, samples: int) -> np.ndarray:
     return view.object_tracks.numpy()
 
 
-def scenes_of_drive(rollout: Rollout, samples: int, road: bool = False) -> Scene:
+def scenes_of_drive(rollout: Rollout, samples: int, road: bool = False, every: int = 1) -> Scene:
     """What the first `samples` moments of the drive looked like, as the teacher beside the planner sees them.
 
-    `road`: with what the rules of the road look at.
+    `road`: with what the rules of the road look at. `every`: only the first of so many moments.
     """
     config = replace(RULES_ALONE, road=road)
     scenario, start = rollout.scenario, rollout.scenario.start
@@ -103,8 +122,9 @@ def scenes_of_drive(rollout: Rollout, samples: int, road: bool = False) -> Scene
     states = np.concatenate((scenario.tracks.state[same, past], rollout.agents.state), 1).swapaxes(0, 1)
     valid = np.concatenate((scenario.tracks.valid[same, past], rollout.agents.valid), 1).T
     ego = np.concatenate((scenario.ego[past], rollout.ego))
-    arrays = empty_arrays(samples, config)
-    for s in range(samples):
+    moments = range(0, samples, every)
+    arrays = empty_arrays(len(moments), config)
+    for row, s in enumerate(moments):
         now = known + s
         window, pose = slice(max(0, now + 1 - HISTORY), now + 1), np.ascontiguousarray(ego[now, : Ego.HEADING + 1])
         moment = Moment(
@@ -118,6 +138,6 @@ def scenes_of_drive(rollout: Rollout, samples: int, road: bool = False) -> Scene
             light_states=scenario.lights.state[start + s],
             route=correct_route(scenario.map, scenario.route, pose),
         )
-        fill(arrays, s, moment, config)
-        arrays["ego_current_state"][s] = ego_state(ego[max(0, now - 1)], ego[now])
+        fill(arrays, row, moment, config)
+        arrays["ego_current_state"][row] = ego_state(ego[max(0, now - 1)], ego[now])
     return to_scene(arrays)

@@ -1,9 +1,9 @@
 """Dose and response: what a planner that takes weights of rules does when one weight grows and all others stay.
 
 For each rule the same scenarios are driven at several weights of that rule alone. The matched cost is the mean cost of
-that rule (of the set v2) over the plans of a drive, the matched risks are those that its pressure stands for
-(`evaluation.endpoints`); both on the states that the planner came to, so that they tell what one gets, not what a plan
-would cost elsewhere.
+that rule (of the set v2) over the plans of a drive, one in half a second, the matched risks are those that its
+pressure stands for (`evaluation.endpoints`); both on the states that the planner came to, so that they tell what one
+gets, not what a plan would cost elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from radp.attribution.online import LEVELS_OF
+from radp.attribution.afterwards import costs_of_drive
 from radp.evaluation.closed_loop import Run, run_simulation, summarise_run
 from radp.evaluation.endpoints import ENDPOINTS, Endpoint
 from radp.evaluation.planners import COLUMNS, Row
@@ -31,6 +31,7 @@ from radp.statistics.bootstrap import known_mean, means_of
 from radp.statistics.estimate import Estimate
 
 DEFAULT = 1.0
+EVERY = 5  # plans (0.1 s) from one whose cost is taken to the next
 Word = Literal["monotone", "falls", "flat", "rises", "no order"]
 
 
@@ -97,12 +98,7 @@ class Response:
 
 def dose_response(wanted: DoseResponse, out: Path, workers: int = 1) -> list[Response]:
     """Drive everything (what is there already is kept) and compare; the default is driven once for all rules."""
-    rules = _rules(wanted)
-    doses = sorted({DEFAULT, *wanted.doses})
-    if min(doses) <= 0 or len(doses) < 2:
-        raise BadInput("doses are weights above 0, at least one of them other than 1")
-    if len(set(rules)) != len(rules):
-        raise BadInput("a rule was named twice")
+    rules, doses = rules_of(wanted), doses_of(wanted)
     default = _drive(wanted, out, "", DEFAULT, workers)
     found = []
     for rule in rules:
@@ -139,7 +135,15 @@ class _Measured:
         return DosedDrives(weight, self.row, self.costs[rule], matched)
 
 
-def _rules(wanted: DoseResponse) -> tuple[str, ...]:
+def doses_of(wanted: DoseResponse) -> tuple[float, ...]:
+    """The weights in order, the default among them."""
+    doses = tuple(sorted({DEFAULT, *wanted.doses}))
+    if min(doses) <= 0 or len(doses) < 2:
+        raise BadInput("doses are weights above 0, at least one of them other than 1")
+    return doses
+
+
+def rules_of(wanted: DoseResponse) -> tuple[str, ...]:
     """Those that are asked for, all of which the planner takes weights of."""
     model = getattr(load_planner(wanted.planner), "model", None)
     taken = tuple(model.config.rule_weights) if model is not None else ()
@@ -148,32 +152,34 @@ def _rules(wanted: DoseResponse) -> tuple[str, ...]:
     for rule in wanted.rules:
         if rule not in taken:
             raise BadInput(f"planner {wanted.planner!r} takes no weight of {rule!r}, only of {', '.join(taken)}")
+    if len(set(wanted.rules)) != len(wanted.rules):
+        raise BadInput("a rule was named twice")
     return wanted.rules or taken
 
 
 def _drive(wanted: DoseResponse, out: Path, rule: str, weight: float, workers: int) -> _Measured:
     """One weight of one rule, in a folder of its own."""
-    beyond = set(_rules(wanted)) - {one.name for one in default_rules()}
+    beyond = set(rules_of(wanted)) - {one.name for one in default_rules()}
     job = Simulation(
         planner=wanted.planner, scenarios=wanted.scenarios, agents=wanted.agents, limit=wanted.limit, seed=wanted.seed,
-        attribution="teacher", rule_set=ROAD_V2 if beyond else V2, calibration=LEVELS_OF,
-        weights=(f"{rule}={weight:g}",) if rule else (),
+        keep_plans=True, weights=(f"{rule}={weight:g}",) if rule else (),
     )  # fmt: skip
     folder = out / (f"{rule}-{weight:g}" if rule else "default")
     run = run_simulation(job, folder, workers=workers)
     summarise_run(run)
     row = Row.read(folder, Path(job.scenarios).name, job.agents, Path(job.planner).name, job.seed)
-    return _Measured(row, *_measure(run))
+    return _Measured(row, *_measure(run, ROAD_V2 if beyond else V2))
 
 
-def _measure(run: Run) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def _measure(run: Run, rules: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Mean cost of each rule and mean risk of each endpoint over the frames of each drive, by token."""
     rows: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
     with Progress("drives measured", len(run.split)) as progress:
         for rollout in run.rollouts():
             costs, risks = {}, {}
-            if rollout.failure is None and rollout.rule_costs is not None:
-                costs = dict(zip(rollout.rules, known_mean(rollout.rule_costs.T.astype(np.float64))))
+            if rollout.failure is None:
+                judged = costs_of_drive(rollout, rules, EVERY)
+                costs = {name: float(known_mean(values)) for name, values in judged.items()}
                 severity = severities(rollout, evaluate(rollout))
                 risks = {e.name: _mean_risk(severity[e.name], e) for e in ENDPOINTS}
             rows[rollout.scenario.token] = costs, risks

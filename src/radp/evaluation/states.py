@@ -74,7 +74,7 @@ def watch_states(watch: StateWatch, data: Path | str, focus: Path | None = None)
         if not len(places):
             raise BadInput(f"{data} holds no {kind} states of {watch.planners[0]}")
         values = state_values(planners, samples, places, watch)
-        found += _rows(kind, values, [Path(name).name for name in watch.planners], _drives(samples, places))
+        found += _rows(kind, values, [Path(name).name for name in watch.planners], drives_of(samples, places))
     return found
 
 
@@ -122,7 +122,7 @@ def _rows(kind: str, values: np.ndarray, names: Sequence[str], drives: np.ndarra
     return rows
 
 
-def _drives(samples: Samples, places: np.ndarray) -> np.ndarray:
+def drives_of(samples: Samples, places: np.ndarray) -> np.ndarray:
     """(n,) the drive of each state; of samples that do not say, each is its own."""
     return samples.log[places] if isinstance(samples, LogSamples) else places
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from radp.evaluation.dose import DEFAULT, Response
+from radp.evaluation.dose_states import StateResponse
 from radp.evaluation.planners import COLUMNS
 from radp.report.table import Table, number
 from radp.statistics.bootstrap import known_mean
@@ -57,6 +58,22 @@ def _doses(one: Response, where: str) -> Table:
     names = [COLUMNS.get(name, name) for name in one.change(one.doses[0])]
     note = "Differences to the default weight, paired by scenario, with 95% intervals over logs; sub-scores x100."
     return Table(f"Weight of {one.rule}, {where}", ("weight", *names), tuple(rows), (note,))
+
+
+def state_table(found: Sequence[StateResponse], planner: str, data: str) -> Table:
+    """One row for each weight of each rule."""
+    rows = []
+    for one in found:
+        for i, dose in enumerate(one.doses):
+            if dose != DEFAULT:
+                change, moved, longer = one.means(i)
+                rows.append((one.rule, str(one.verdict), f"{dose:g}", number(float(one.values[i, 0].mean())),
+                             difference(change), f"{moved.value:.2f}", difference(longer, 2)))  # fmt: skip
+    usual = ", ".join(f"{one.rule} {number(float(one.values[one.doses.index(DEFAULT), 0].mean()))}" for one in found)
+    states = f"{found[0].values.shape[-1]:,} states of {len(np.unique(found[0].drives)):,} drives" if found else ""
+    notes = (f"Mean cost of the plans of {states}, intervals over drives. At the default: {usual}.", LEGEND)
+    header = ("rule", "verdict", "weight", "cost", "against the default", "moved [m]", "longer [m]")
+    return Table(f"Dose and response on states, {Path(planner).name} on {Path(data).name}", header, tuple(rows), notes)
 
 
 def draw_doses(found: Sequence[Response], path: Path) -> bool:

@@ -71,13 +71,15 @@ class RuleContext:
         *,
         logged: bool = False,
         expert_target: bool = False,
+        reachable: bool = False,
         horizon: int = 80,
     ) -> RuleContext:
         """At run time: `predictions` (B, K, H, 4) of a planner, everybody else goes straight on.
 
         They are about `tracks` (B, K), or, if these are not given, about the first K agents of the scene (the nearest K
         road users where it has none). With `logged`, in training: agents and goal from the futures in the scene. With
-        `expert_target`, for studies: only the goal from the ego's future in the scene.
+        `expert_target`, for studies: only the goal from the ego's future in the scene. `reachable`: the goal is what
+        can be reached, also where the others are logged.
         """
         ego, view = scene.ego_current_state, RuleView.of(scene)
         if tracks is None and predictions is not None:
@@ -94,7 +96,7 @@ class RuleContext:
             tracks=view.object_tracks,
             road=RoadView.of(scene),
         )
-        return replace(context, target=_target(context, scene, logged or expert_target, horizon))
+        return replace(context, target=_target(context, scene, (logged or expert_target) and not reachable, horizon))
 
     def repeat_interleave(self, times: int) -> RuleContext:
         """Each scene `times` times in a row: batch B becomes B * times."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -59,10 +59,11 @@ class RuleTerms:
     def contexts(self, scene: Scene, horizon: int, draws: int = 1) -> list[RuleContext]:
         """One or two contexts of B * draws plans of B scenes, draws of one scene in a row."""
         wanted = {"executed": (True,), "constant": (False,), "both": (True, False)}[self.avoid.contexts]
-        made = [RuleContext.from_scene(scene, logged=w, expert_target=True, horizon=horizon) for w in wanted]
-        if self.avoid.way == "pushed":  # a heavier goal asks for what can be reached, not for what was executed
-            reachable = RuleContext.from_scene(scene, horizon=horizon).target
-            made = [replace(context, target=reachable) for context in made]
+        reach = self.avoid.way == "pushed"  # a heavier goal asks for what can be reached, not for what was executed
+        made = [
+            RuleContext.from_scene(scene, logged=w, expert_target=True, reachable=reach, horizon=horizon)
+            for w in wanted
+        ]
         if self.avoid.gate:
             made = [avoidable(context) for context in made]
         return [context.repeat_interleave(draws) for context in made]

@@ -113,7 +113,7 @@ class OwnPlans:
     def _given_way(self, scene: Scene, plans: Sequence[OwnPlan]) -> list[OwnPlan]:
         """The plans, each with the one that the weights of its scene ask for, unless that is the same."""
         assert scene.rule_weights is not None
-        pushes = torch.stack([_pushes(one) for one in plans])
+        pushes = torch.stack([one.pushes for one in plans if one.pushes is not None])
         asked = (scene.rule_weights[:, :, None, None] * pushes).flatten(1).any(1).nonzero().squeeze(1).tolist()
         if not asked:
             return list(plans)
@@ -129,11 +129,6 @@ class OwnPlans:
         """Without the oldest, if there are too many."""
         first = max(0, len(kept) - self.config.avoid.kept_states)
         return dict(list(kept.items())[first:]) if first else kept
-
-
-def _pushes(plan: OwnPlan) -> Tensor:
-    assert plan.pushes is not None
-    return plan.pushes
 
 
 def best_of(plans: Tensor, contexts: Sequence[RuleContext], terms: RuleTerms, count: int) -> Tensor:

@@ -139,6 +139,23 @@ def test_planner_folder_with_base_adapters_and_head(tmp_path):
     assert torch.equal(without.trajectory, with_head.trajectory)
 
 
+def test_the_packaged_input_for_weights_leaves_the_default_alone_and_listens():
+    usual, listening = load_learned("radp-mini-next"), load_learned("radp-mini-weights")
+    scene = _scene(usual.model.config)
+    plans = [
+        planner.plan(scene, torch.Generator().manual_seed(3), weights=weights).trajectory
+        for planner, weights in (
+            (usual, None),
+            (listening, None),
+            (listening, {"goal": 4.0}),
+            (listening, {"goal": 0.25}),
+        )
+    ]
+    assert torch.equal(plans[0], plans[1])
+    length = [float(plan[..., :2].diff(dim=1).norm(dim=-1).sum()) for plan in plans]
+    assert length[2] > length[0] > length[3]
+
+
 def test_guidance_by_name_and_bad_folders(tmp_path):
     save_model(awake(SMALL), tmp_path / "small")
     guided = radp.load_planner(f"{tmp_path / 'small'}+guidance")

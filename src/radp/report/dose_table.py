@@ -15,6 +15,7 @@ from radp.statistics.bootstrap import known_mean
 from radp.statistics.estimate import LEGEND, difference
 
 COST, RISK, PROGRESS = "#d55e00", "#0072b2", "#009e73"  # of the figure's three lines
+TOO_WIDE = 300.0  # percent: a risk so rare that its line would hide the others
 PROGRESS_METRIC = "ego_progress_along_expert_route"
 
 
@@ -82,7 +83,7 @@ def draw_doses(found: Sequence[Response], path: Path) -> bool:
         from matplotlib.figure import Figure
     except ImportError:
         return False
-    columns = min(3, len(found))
+    columns = 2 if len(found) == 4 else min(3, len(found))
     lines = -(-len(found) // columns)
     figure = Figure(figsize=(3.4 * columns, 2.7 * lines), layout="constrained")
     for i, one in enumerate(found):
@@ -104,16 +105,17 @@ def draw_doses(found: Sequence[Response], path: Path) -> bool:
 
 
 def _lines(one: Response) -> list[tuple[str, str, list[tuple[float, float, float]]]]:
-    """Colour, name and (D, 3) value, low, high of each line of a panel."""
+    """Colour, name and (D, 3) value, low, high of each line of a panel that can be read."""
     changes = [one.change(dose) for dose in one.doses]
     base = one.default
     wanted = [(COST, "matched cost", "cost", _share(base.cost))]
     wanted += [(RISK, f"risk: {name}", f"risk {name}", _share(values)) for name, values in list(base.risk.items())[:1]]
     wanted += [(PROGRESS, "progress", PROGRESS_METRIC, 100.0)]
-    return [
+    lines = [
         (color, label, [(times * c[key].value, times * c[key].low, times * c[key].high) for c in changes])
         for color, label, key, times in wanted
     ]
+    return [line for line in lines if max(high - low for _, low, high in line[2]) <= TOO_WIDE]
 
 
 def _share(values: np.ndarray) -> float:

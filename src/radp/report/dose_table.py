@@ -86,10 +86,12 @@ def draw_doses(found: Sequence[Response], path: Path) -> bool:
     columns = 2 if len(found) == 4 else min(3, len(found))
     lines = -(-len(found) // columns)
     figure = Figure(figsize=(3.4 * columns, 2.7 * lines), layout="constrained")
+    panels = [_lines(one) for one in found]
+    fullest = max(range(len(panels)), key=lambda i: len(panels[i]), default=0)
     for i, one in enumerate(found):
         axes = figure.add_subplot(lines, columns, i + 1)
         weights = [dose.weight for dose in one.doses]
-        for color, label, values in _lines(one):
+        for color, label, values in panels[i]:
             middle, low, high = np.array(values).T
             axes.errorbar(weights, middle, (middle - low, high - middle), color=color, marker="o", ms=3, lw=1.2,
                           capsize=2, label=label)  # fmt: skip
@@ -98,7 +100,7 @@ def draw_doses(found: Sequence[Response], path: Path) -> bool:
         axes.set_xticks(weights, [f"{w:g}" for w in weights])
         axes.set(title=f"{one.rule}: {one.verdict.word}", xlabel="weight", ylabel="change [%, points]")
         axes.grid(True, lw=0.3, alpha=0.6)
-        if i == 0:
+        if i == fullest:
             axes.legend(frameon=False, fontsize=7)
     figure.savefig(path, dpi=110)
     return True
@@ -109,7 +111,7 @@ def _lines(one: Response) -> list[tuple[str, str, list[tuple[float, float, float
     changes = [one.change(dose) for dose in one.doses]
     base = one.default
     wanted = [(COST, "matched cost", "cost", _share(base.cost))]
-    wanted += [(RISK, f"risk: {name}", f"risk {name}", _share(values)) for name, values in list(base.risk.items())[:1]]
+    wanted += [(RISK, "risk", f"risk {name}", _share(values)) for name, values in list(base.risk.items())[:1]]
     wanted += [(PROGRESS, "progress", PROGRESS_METRIC, 100.0)]
     lines = [
         (color, label, [(times * c[key].value, times * c[key].low, times * c[key].high) for c in changes])

@@ -116,6 +116,7 @@ def _lines(one: Response) -> list[tuple[str, str, list[tuple[float, float, float
     lines = [
         (color, label, [(times * c[key].value, times * c[key].low, times * c[key].high) for c in changes])
         for color, label, key, times in wanted
+        if times
     ]
     return [line for line in lines if max(high - low for _, low, high in line[2]) <= TOO_WIDE]
 

@@ -17,7 +17,7 @@ class EvaluateDose(DoseResponse):
     For each rule: its own cost, the risks that its pressure stands for and every sub-score against the default weight,
     paired by scenario, and whether the cost falls as the weight grows. Drives that are there already are not driven
     again. Also written: OUT/dose.md, OUT/dose.json and, with matplotlib, OUT/dose.png. With `states` nothing is driven:
-    states of driven logs are planned at every weight, which takes a minute and tells whether driving is worth while.
+    states of driven logs are planned at every weight, which takes minutes and tells whether driving is worth while.
 
     Example:
         radp evaluate dose --planner radp-mini-weights --scenarios sumo14-val --out runs/dose

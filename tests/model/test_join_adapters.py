@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
-from radp.model.adapters import CONFIG, add_adapters, join_adapters, load_adapters, save_adapters
+from radp.model.adapters import CONFIG, add_adapters, join_adapters, load_adapters, resume_adapters, save_adapters
 from radp.model.checkpoint import save_model
 from radp.model.config import LoraSettings
 from radp.planners.learned import load_planner_model, package_planner
@@ -57,3 +58,21 @@ def test_what_is_no_plain_adapter_is_refused(tmp_path):
         join_adapters([first], tmp_path / "joined")
     with pytest.raises(BadInput, match="is missing"):
         join_adapters([tmp_path / "nowhere"], tmp_path / "joined")
+
+
+def test_training_goes_on_from_saved_adapters(tmp_path):
+    first = made(tmp_path / "first", 1, LoraSettings(rank=4, alpha=6))
+    wrapped = resume_adapters(randomised(SMALL), first)
+    assert all("lora_" in name for name, p in wrapped.named_parameters() if p.requires_grad)
+    save_adapters(wrapped, tmp_path / "again")
+    settings = json.loads((tmp_path / "again" / CONFIG).read_text())
+    assert (settings["r"], settings["lora_alpha"]) == (4, 6)
+    wanted = load_adapters(randomised(SMALL), first).state_dict()
+    for name, value in load_adapters(randomised(SMALL), tmp_path / "again").state_dict().items():
+        torch.testing.assert_close(value, wanted[name])
+
+
+def test_adapters_of_another_model_are_no_start(tmp_path):
+    first = made(tmp_path / "first", 1, LoraSettings())
+    with pytest.raises(BadInput, match="holds no adapter that fits"):
+        resume_adapters(randomised(replace(SMALL, decoder_depth=SMALL.decoder_depth + 1)), first)

@@ -327,3 +327,24 @@ def test_ways_that_contradict_each_other_are_refused():
         RuleTerms(AlignConfig(avoid=replace(AVOID, without=("wings",))))
     with pytest.raises(BadInput, match="no rule 'sails' to steer"):
         RuleTerms(AlignConfig(avoid=replace(AVOID, steer=("sails",))))
+
+
+def test_adapters_to_go_on_from_are_held_to_the_base_itself(tmp_path):
+    """At a start that is not the base, the anchor pulls it back; a start that is the base has none."""
+    from radp.model.adapters import save_adapters
+
+    task = task_of(rules=False)
+    save_adapters(task.model, tmp_path / "base")
+    with torch.no_grad():
+        for name, value in task.model.named_parameters():
+            if "lora_B" in name:
+                value.fill_(0.05)
+    save_adapters(task.model, tmp_path / "moved")
+    found = {}
+    for name in ("base", "moved"):
+        config = replace(task.config, start=str(tmp_path / name))
+        again = AnchoredTask(config, randomised(TINY), task.samples)
+        found[name] = loss_of(again)[0].item()
+    assert found["base"] < 1e-10 < 1e-6 < found["moved"]
+    with pytest.raises(BadInput, match="--start names adapters"):
+        check_way(replace(task.config, start="radp-mini", avoid=replace(AVOID, trained="decoder")))

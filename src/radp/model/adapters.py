@@ -52,6 +52,27 @@ def add_adapters(model: DiffusionModel, settings: LoraSettings | None = None) ->
     return wrapped
 
 
+def resume_adapters(model: DiffusionModel, folder: Path | str, dropout: float = 0.0) -> nn.Module:
+    """Like `add_adapters`, with saved adapters to go on from, whose rank and alpha are kept."""
+    folder = Path(folder)
+    settings, _ = _settings(folder)
+    if not is_plain(settings):
+        raise BadInput(f"{folder / CONFIG}: training can go on from plain LoRA adapters alone")
+    same = LoraSettings(rank=int(settings["r"]), alpha=settings["lora_alpha"], dropout=dropout)
+    wrapped = add_adapters(model, same)
+    places = {name: value for name, value in wrapped.named_parameters() if value.requires_grad}
+    weights = read_weights(folder / WEIGHTS)
+    for name, value in places.items():
+        held = weights.get(name.replace(".default.", "."))
+        if held is None or held.shape != value.shape:
+            raise BadInput(f"{folder / WEIGHTS}: holds no adapter that fits {name.removeprefix(PREFIX)}")
+        value.data.copy_(held)
+    if len(weights) != len(places):
+        raise BadInput(f"{folder / WEIGHTS}: holds {len(weights)} tensors, expected {len(places)}")
+    check_finite(weights, folder / WEIGHTS)
+    return wrapped
+
+
 def save_adapters(wrapped: nn.Module, folder: Path | str) -> None:
     """adapter_model.safetensors and adapter_config.json, as PEFT writes them."""
     wrapped.save_pretrained(str(folder))  # type: ignore[operator]  # a method of PEFT's, which is an extra

@@ -50,6 +50,8 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         raise BadInput(
             "--around-default needs --conditioned and --hold base: else nothing would say what the default is"
         )
+    if config.start and avoid.trained != "adapters":
+        raise BadInput(f"--start names adapters to go on from, and --trained {avoid.trained} has none")
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
     if avoid.calls < 1 or (steps is not None and avoid.calls > steps):

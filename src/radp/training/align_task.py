@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from radp.model.adapters import add_adapters
+from radp.model.adapters import add_adapters, resume_adapters
 from radp.model.loss import DiffusionLoss, diffusion_loss
 from radp.model.network import DiffusionModel
+from radp.model.paths import model_path
 from radp.model.target import TargetSpace
 from radp.rules import RuleContext
 from radp.scenario import Scenario
@@ -116,7 +117,10 @@ class AlignTask:
 def trainable(base: DiffusionModel, config: AlignConfig) -> nn.Module:
     """The model in which only the adapters, the decoder or the input for weights learn."""
     if config.avoid.trained == "adapters":
-        model = add_adapters(base, config.lora)
+        lora = config.lora
+        model = (
+            resume_adapters(base, model_path(config.start), lora.dropout) if config.start else add_adapters(base, lora)
+        )
     else:
         model = base.requires_grad_(False)
         base.decoder.requires_grad_(config.avoid.trained == "decoder")

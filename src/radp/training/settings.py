@@ -179,6 +179,9 @@ class AlignConfig:
     lora: LoraSettings = field(default_factory=LoraSettings)
     weighting: WeightingConfig = field(default_factory=WeightingConfig)
     avoid: AvoidConfig = field(default_factory=AvoidConfig)
+    start: str = ""
+    """Adapters of the same base to go on from, a packaged name or a folder; their rank and alpha count. With --hold
+    base the base's own answers still hold them, so what they learnt in vain is unlearnt."""
     strength: float = 0.004
     """Weight of the rules beside the diffusion loss (lambda in the paper)."""
     ego_weight: float = 2.0

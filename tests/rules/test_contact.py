@@ -9,7 +9,7 @@ import torch
 
 from radp.rules import RuleContext, rules_named
 from radp.rules.body import EGO_WIDTH
-from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road
+from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road, time_to_stop
 from tests.rules.hand_made import LANE_WIDTH, scene, straight_plan, straight_route
 
 LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead
@@ -48,6 +48,12 @@ def test_who_stands_has_no_near_miss_and_who_moves_away_none_either():
     assert float(first_near_miss(straight_plan(speed=0.5), context_of(comes))) < 0.6
     leaves = (10.0, 0.0, 0.0, 12.0, 4.5)
     assert float(first_near_miss(straight_plan(speed=10.0), context_of(leaves))) == float("inf")
+
+
+@pytest.mark.parametrize(("speed", "seconds"), [(0.0, 1.5), (3.0, 2.5), (7.5, 4.0), (20.0, 4.0)])
+def test_time_to_stop_grows_with_speed_up_to_four_seconds(speed, seconds):
+    context = RuleContext.from_scene(scene(straight_route(), speed=speed))
+    assert float(time_to_stop(context)) == pytest.approx(seconds)
 
 
 def test_a_corner_is_off_the_road_when_it_is_a_foot_over_the_border():

@@ -14,6 +14,7 @@ from radp.model.config import MINI
 from radp.model.sampler import plans_in_metres, sample_plans
 from radp.model.schedule import alpha, call_times, denoising_times, sigma
 from radp.model.target import TargetSpace
+from radp.rules import RuleContext
 from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
 from radp.training.align import check_way
@@ -237,7 +238,9 @@ def test_the_copy_that_mends_stands_in_for_the_own_plan_of_a_ranked_state(monkey
     encoding = usual.own.encoding(batch.rows, usual.reference.observe(batch.scene))
     own = torch.stack([plan.drawn for plan in task_of(way="ranked").own.plans(batch.rows, batch.scene, encoding)])
     task = task_of(way="ranked", focus=[0], copies=True)
-    monkeypatch.setattr("radp.training.own_plans.least_change", lambda plan, copies, contexts: torch.tensor([3]))
+    monkeypatch.setattr(
+        "radp.training.own_plans.least_change", lambda plan, copies, contexts, urgent: torch.tensor([3])
+    )
     other, mended = task.own.plans(batch.rows, batch.scene, encoding)
     assert other.better is None
     for plan, usually in zip((other, mended), own):
@@ -247,7 +250,9 @@ def test_the_copy_that_mends_stands_in_for_the_own_plan_of_a_ranked_state(monkey
     learnt = mended.drawn.clone()
     learnt[0] = mended.better
     torch.testing.assert_close(space.to_metres(learnt[None])[:, 0, 1:], wanted, atol=1e-4, rtol=1e-4)
-    monkeypatch.setattr("radp.training.own_plans.least_change", lambda plan, copies, contexts: torch.tensor([-1]))
+    monkeypatch.setattr(
+        "radp.training.own_plans.least_change", lambda plan, copies, contexts, urgent: torch.tensor([-1])
+    )
     plans = task_of(way="ranked", focus=[0], copies=True).own.plans(batch.rows, batch.scene, encoding)
     assert all(plan.better is None and torch.equal(plan.drawn, usually) for plan, usually in zip(plans, own))
 
@@ -327,6 +332,14 @@ def test_ways_that_contradict_each_other_are_refused():
         RuleTerms(AlignConfig(avoid=replace(AVOID, without=("wings",))))
     with pytest.raises(BadInput, match="no rule 'sails' to steer"):
         RuleTerms(AlignConfig(avoid=replace(AVOID, steer=("sails",))))
+
+
+def test_the_gate_opens_for_what_is_urgent_alone():
+    moments = [scene(straight_route(), agents=[LEAD], speed=speed) for speed in (10.0, 2.0)]
+    plan = straight_plan(speed=10.0)
+    for urgent, wanted in ((False, [True, True]), (True, [True, False])):
+        terms = RuleTerms(AlignConfig(avoid=replace(AVOID, urgent=urgent)))
+        assert [bool(terms.opens(plan, RuleContext.from_scene(one))[0, 0]) for one in moments] == wanted
 
 
 def test_adapters_to_go_on_from_are_held_to_the_base_itself(tmp_path):

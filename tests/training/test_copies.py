@@ -62,6 +62,17 @@ def test_the_copy_that_mends_with_the_least_change_is_chosen():
             assert bool(nearer)
 
 
+def test_what_is_not_urgent_is_left_and_what_is_stays_clear_for_longer():
+    further = (36.0, *LEAD[1:])  # a near miss after 2.1 s
+    slow, fast = (
+        RuleContext.from_scene(scene(straight_route(), agents=[further], speed=speed)) for speed in (1.0, 10.0)
+    )
+    plan = straight_plan(speed=10.0)
+    copies = copies_of(plan)
+    assert int(least_change(plan, copies, [slow], urgent=True)) == -1
+    assert int(least_change(plan, copies, [fast], urgent=True)) == int(least_change(plan, copies, [fast])) >= 0
+
+
 def test_nothing_is_mended_where_nothing_is_wrong_and_where_nothing_helps():
     assert chosen_among(straight_plan(speed=10.0))[0] == -1
     assert chosen_among(straight_plan(speed=4.0), LEAD)[0] == -1  # 4 s at 4 m/s: far from it

@@ -86,6 +86,18 @@ def test_near_misses_count_where_they_are_asked_for():
     assert wanted.near_misses and wanted.rows and all(row % 2 == 0 for row in wanted.rows)
 
 
+def test_only_what_is_urgent_counts_where_that_is_asked_for():
+    """The car is met after 2.4 s: at 10 m/s it takes longer to stop, at 2 m/s it does not."""
+    urgent = FocusSearch(samples=40, own=True, urgent=True)
+    assert find_focus(Straight(), Road(), urgent).rows == list(range(0, 40, 2))
+    slow = Road()
+    slow.kinds = [
+        replace(kind, ego_current_state=scene(straight_route(), speed=2.0).ego_current_state) for kind in slow.kinds
+    ]
+    assert not find_focus(Straight(), slow, urgent).rows
+    assert find_focus(Straight(), slow, replace(urgent, urgent=False)).rows == list(range(0, 40, 2))
+
+
 class Beside:
     """Passes the standing car with 0.2 m to spare, on the border of its lane."""
 

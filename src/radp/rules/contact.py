@@ -20,6 +20,7 @@ from radp.scene.scene import COS_SIN, XY
 from radp.sim.plan import STEP_SECONDS
 
 MARGIN, WITHIN = 0.3, 4.0  # m, s: a plan that comes so near so soon is one to mend
+DELAY, STOPPING = 1.5, 3.0  # s, m/s2: who has more time than this to stop may wait and see
 OUTSIDE = 0.3  # m beyond the corridor's border that count as off the road, as in the metric of the drivable area
 AHEAD = (3, 6, 9)  # steps of 0.1 s: who would be met so soon, all going straight on, fails nuPlan's bound of 0.95 s
 STOPPED = 5e-4  # m in a step: then there is no time to collision
@@ -31,6 +32,15 @@ _COLLISION, _LANE = Collision(), BodyLane()
 def first_contact(plan: Tensor, context: RuleContext, margin: float = 0.0) -> Tensor:
     """(B, H, 4) -> (B,) seconds until somebody is overlapped, or nearer than `margin` metres; inf if that never is."""
     return _first(_COLLISION.violation(plan, context) > -margin)
+
+
+def time_to_stop(context: RuleContext) -> Tensor:
+    """(B,) seconds in which an ego of its present speed can stop, 1.5 s of delay included; at most 4.
+
+    What is met later may be left to later plans. The executed futures of others are their answers to what the ego did:
+    where it waited they went, and a plan that drives on seems to meet them.
+    """
+    return (DELAY + context.speed_now.abs() / STOPPING).clamp(max=WITHIN)
 
 
 @torch.no_grad()

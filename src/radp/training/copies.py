@@ -9,7 +9,7 @@ from torch import Tensor
 
 from radp.model.seam import read_off
 from radp.rules import RuleContext
-from radp.rules.contact import MARGIN, WITHIN, first_contact, first_near_miss
+from radp.rules.contact import MARGIN, WITHIN, first_contact, first_near_miss, time_to_stop
 from radp.rules.motion import with_origin
 from radp.scenario import DT
 from radp.scene.scene import XY
@@ -33,15 +33,16 @@ def copies_of(plan: Tensor) -> Tensor:
     return torch.stack([read_off(poses, lengths, (speed * DT).cumsum(1)) for speed in made], 1)
 
 
-def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
+def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext], urgent: bool = False) -> Tensor:
     """Plans (B, H, 4) and copies (B, K, H, 4) of them -> (B,) the copy that mends with the least change, -1: none does.
 
     Best is who keeps 0.6 m to everybody and nuPlan's bound of the time to collision, for 4 s; then who comes within
-    0.3 m of nobody. The road is not asked: all are on one path. Contexts are those of the plans.
+    0.3 m of nobody. The road is not asked: all are on one path. Contexts are those of the plans. If only what is urgent
+    is mended, a plan is looked at no longer than it takes to stop; its copy is looked at for 4 s nevertheless.
     """
     count, steps = copies.shape[1], round(WITHIN / DT)
     own, copies = own[:, :steps], copies[:, :, :steps]
-    before = _grade(own, contexts)
+    before = _grade(own, contexts, urgent)
     choice = torch.full((len(own),), -1)
     bad = before.nonzero().squeeze(1)
     if len(bad):
@@ -55,12 +56,13 @@ def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext]) -
     return choice
 
 
-def _grade(plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
+def _grade(plan: Tensor, contexts: Sequence[RuleContext], urgent: bool = False) -> Tensor:
     """(C, H, 4) -> (C,): 0 clear of everybody, 1 meets nobody, 2 meets somebody; that of the worst context."""
     grade = torch.zeros(len(plan), dtype=torch.long)
     for context in contexts:
-        tight = (first_contact(plan, context, CLEAR) <= WITHIN) | (first_near_miss(plan, context) <= WITHIN)
-        meets = first_contact(plan, context, MARGIN) <= WITHIN
+        within = time_to_stop(context) if urgent else WITHIN
+        tight = (first_contact(plan, context, CLEAR) <= within) | (first_near_miss(plan, context) <= within)
+        meets = first_contact(plan, context, MARGIN) <= within
         grade = torch.maximum(grade, torch.where(meets, 2, tight.long()))
     return grade
 

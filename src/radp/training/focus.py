@@ -19,7 +19,7 @@ from torch import Tensor
 from radp.geometry.frames import pose_frame
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
-from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road
+from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road, time_to_stop
 from radp.rules.motion import way_length
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
@@ -46,6 +46,7 @@ class Focus:
     margin: float = 0.0  # m
     corners: bool = False
     near_misses: bool = False
+    urgent: bool = False
     own: bool = False
     slower: str = ""  # name of the planner that falls behind
     lag: float = 0.0  # m
@@ -99,9 +100,12 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
     context = RuleContext.from_scene(scene, logged=True)
     if wanted.own:
         context = avoidable(context)
-    risky = first_contact(plan, context, wanted.margin) <= wanted.within
+    within = torch.full_like(context.speed_now, wanted.within)
+    if wanted.urgent:
+        within = torch.minimum(within, time_to_stop(context))
+    risky = first_contact(plan, context, wanted.margin) <= within
     if wanted.near_misses:
-        risky |= first_near_miss(plan, context) <= wanted.within
+        risky |= first_near_miss(plan, context) <= within
     if wanted.corners:
         risky |= first_off_road(plan, context) <= wanted.within
     if not wanted.own:
@@ -143,7 +147,9 @@ def find_focus(
                 waits = falls_behind(plan, slower.plan(scene, noise).trajectory, wanted) & ~counts
                 behind += chosen[waits.numpy()].tolist()
             progress.advance(len(chosen))
-    how = {name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "near_misses", "own")}
+    how = {
+        name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "near_misses", "urgent", "own")
+    }
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}
     return Focus(sorted(risky * wanted.repeat + behind), len(rows), len(samples), planner.name, **how)

@@ -103,7 +103,8 @@ class OwnPlans:
             some = scene[ranked.tolist()]
             own = plans_in_metres(self.model, clean[ranked], some)[:, 0]
             copies = copies_of(own)
-            choice = least_change(own, copies, self.terms.contexts(some, own.shape[1]))
+            contexts = self.terms.contexts(some, own.shape[1])
+            choice = least_change(own, copies, contexts, self.config.avoid.urgent)
             metres = self.space.to_metres(clean[ranked])
             metres[:, 0, 1:] = copies[torch.arange(len(choice)), choice.clamp(min=0)]
             learnt = self.space.from_metres(metres)[:, 0]
@@ -141,6 +142,6 @@ def best_of(plans: Tensor, contexts: Sequence[RuleContext], terms: RuleTerms, co
     for context in contexts:
         costs = rule_costs(plans, context, terms.rules)
         cost = cost + (torch.log1p(costs / COMPRESSED_SCALES[1]) * terms.weights).sum(-1)
-        spoilt |= torch.stack(to_mend(plans, context)).any(0)
+        spoilt |= torch.stack(to_mend(plans, context, terms.avoid.urgent)).any(0)
     cost, spoilt = cost.masked_fill(spoilt, torch.inf).view(-1, count), spoilt.view(-1, count)
     return torch.where(spoilt.any(1) & ~spoilt.all(1), cost.argmin(1), -1)

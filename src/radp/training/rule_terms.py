@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from radp.rules import Rule, RuleContext, rule_costs, rule_set
-from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_off_road
+from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_off_road, time_to_stop
 from radp.rules.scales import RuleScales
 from radp.runs.errors import BadInput
 from radp.scene.scene import COS_SIN, XY, Scene
@@ -95,7 +95,7 @@ class RuleTerms:
         """(C, M) bool: which rules count for each plan; without a gate all of them."""
         if not self.avoid.gate:
             return torch.ones(len(plan), len(self.rules), dtype=torch.bool)
-        meets, leaves = to_mend(plan, context)
+        meets, leaves = to_mend(plan, context, self.avoid.urgent)
         if LANE in self.avoid.without:
             leaves = torch.zeros_like(leaves)
         chosen = {COLLISION: meets, LANE: leaves}
@@ -140,6 +140,10 @@ def along_the_way(plan: Tensor) -> Tensor:
     return torch.cat((fixed[..., XY] + ahead * heading, fixed[..., COS_SIN]), -1)
 
 
-def to_mend(plan: Tensor, context: RuleContext) -> tuple[Tensor, Tensor]:
-    """(C, H, 4) -> (C,) bool each: comes within 0.3 m of somebody within 4 s; a corner leaves the road within 4 s."""
-    return first_contact(plan, context, MARGIN) <= WITHIN, first_off_road(plan, context) <= WITHIN
+def to_mend(plan: Tensor, context: RuleContext, urgent: bool = False) -> tuple[Tensor, Tensor]:
+    """(C, H, 4) -> (C,) bool each: comes within 0.3 m of somebody within 4 s; a corner leaves the road within 4 s.
+
+    If only what is urgent counts, contact does within the time that it takes to stop.
+    """
+    within = time_to_stop(context) if urgent else WITHIN
+    return first_contact(plan, context, MARGIN) <= within, first_off_road(plan, context) <= WITHIN

@@ -137,6 +137,8 @@ class AvoidConfig:
     """Count collision only where the plan comes within 0.3 m of somebody within 4 s, lane only where a corner is
     0.3 m off the road within 4 s, and the others where one of these is so. Followers in the ego's lane never count.
     """
+    urgent: bool = False
+    """Contact counts only within the time that it takes to stop, 1.5 s and braking at 3 m/s2, instead of 4 s."""
     contexts: Literal["executed", "constant", "both"] = "executed"
     """How the others move in the eyes of the rules: as in the samples, straight on, or the mean of both judgements."""
     root: bool = False
@@ -248,6 +250,8 @@ class FocusSearch:
     """Whether a plan that takes a corner of the body off the road counts as well."""
     near_misses: bool = False
     """Whether a plan with a time to collision below nuPlan's bound counts as well."""
+    urgent: bool = False
+    """Of contact and near misses, only those within the time that it takes to stop, 1.5 s and braking at 3 m/s2."""
     own: bool = False
     """The samples are states of the planner's own drives: what was executed may have collided, too, and those who
     follow in the ego's lane or are touched already do not count.

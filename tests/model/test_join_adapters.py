@@ -50,6 +50,14 @@ def test_the_mean_of_adapters_adds_the_mean_of_what_each_adds(tmp_path):
         torch.testing.assert_close(value, (single[0][name] + single[1][name]) / 2, atol=1e-6, rtol=1e-5)
 
 
+def test_what_adapters_add_may_count_more_than_once(tmp_path):
+    first = made(tmp_path / "first", 1, LoraSettings(rank=4, alpha=8))
+    join_adapters([first], tmp_path / "more", times=1.5)
+    base, once = randomised(SMALL).state_dict(), load_adapters(randomised(SMALL), first).state_dict()
+    for name, value in load_adapters(randomised(SMALL), tmp_path / "more").state_dict().items():
+        torch.testing.assert_close(value, base[name] + 1.5 * (once[name] - base[name]), atol=1e-6, rtol=1e-5)
+
+
 def test_what_is_no_plain_adapter_is_refused(tmp_path):
     first = made(tmp_path / "first", 1, LoraSettings())
     settings = json.loads((first / CONFIG).read_text())

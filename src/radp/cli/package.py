@@ -28,9 +28,11 @@ class TrainPackage:
     """Model folder of `radp train align --conditioned` whose adapters, if any, are the last: it then takes weights."""
     mean: bool = False
     """The adapters were trained side by side on the same base, for instance with several seeds: take their mean."""
+    times: float = 1.0
+    """How often what they add to the base counts: more than 1 does more of what was learnt, less than 1 less."""
 
     def __call__(self) -> int:
         from radp.planners.learned import package_planner
 
-        print(package_planner(self.base, self.adapters, self.out, self.mean, self.weights))
+        print(package_planner(self.base, self.adapters, self.out, self.mean, self.weights, self.times))
         return 0

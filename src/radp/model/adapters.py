@@ -112,13 +112,14 @@ def _settings(folder: Path) -> tuple[dict[str, Any], float]:
     return settings, alpha / rank
 
 
-def join_adapters(folders: Sequence[Path], out: Path, mean: bool = False) -> None:
+def join_adapters(folders: Sequence[Path], out: Path, mean: bool = False, times: float = 1.0) -> None:
     """Adapters that were trained one upon the other -> one adapter in `out` that answers like all of them together.
 
     The A and B of a layer are put side by side, B with its own alpha / r, so the ranks add up and nothing is lost.
-    With `mean`, they were trained side by side on one base, and what they add to its weights is averaged.
+    With `mean`, they were trained side by side on one base, and what they add to its weights is averaged. What is
+    added in the end counts so many `times`.
     """
-    share = 1 / len(folders) if mean else 1.0
+    share = times / len(folders) if mean else times
     read = [_settings(folder) for folder in folders]
     weights = [read_weights(folder / WEIGHTS) for folder in folders]
     for folder, (settings, _), held in zip(folders, read, weights):

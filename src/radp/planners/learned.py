@@ -78,15 +78,21 @@ def base_of(planner: str) -> str:
 
 
 def package_planner(
-    base: str, adapters: Sequence[Path], out: Path, mean: bool = False, weights: Path | None = None
+    base: str,
+    adapters: Sequence[Path],
+    out: Path,
+    mean: bool = False,
+    weights: Path | None = None,
+    times: float = 1.0,
 ) -> Path:
     """A planner folder of a base and adapters that were trained one upon the other, joined into one; returns it.
 
-    With `mean`, they were trained side by side on the base, and their mean is taken. `weights`: a model that takes
+    With `mean`, they were trained side by side on the base, and their mean is taken. What they add to the base counts
+    so many `times`. `weights`: a model that takes
     weights of rules and is otherwise this planner; its input goes into the folder.
     """
     found = model_path(base)
-    join_adapters(adapters, out, mean)
+    join_adapters(adapters, out, mean, times)
     name = base if base in list_models() else os.path.relpath(found.resolve(), out.resolve())
     described: dict[str, Any] = {"base": name}
     listening = None if weights is None else load_model(weights)

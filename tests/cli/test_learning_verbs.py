@@ -137,6 +137,23 @@ def test_adapters_are_learned_on_a_list_of_samples(
     assert any(not torch.equal(plain[name], aligned[name]) for name in plain)
 
 
+def test_drives_that_end_are_enough_without_rules_and_adapters_can_go_on(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples, steps = tmp_path / "samples", ("--steps", 2, "--batch", 2, "--threads", 1)
+    assert (
+        run("data", "samples", "--scenarios", work / "logs", "--other-egos", 0, "--future", 40, "--out", samples) == 0
+    )
+    given = ("--base", work / "base" / "model", "--data", samples)
+    assert run("train", "align", *given, *steps, "--no-rules", "--out", tmp_path / "first") == 0
+    first = tmp_path / "first" / "adapter"
+    assert run("train", "align", *given, *steps, "--no-rules", "--start", first, "--out", tmp_path / "second") == 0
+    assert (tmp_path / "second" / "adapter" / "adapter_model.safetensors").is_file()
+    capsys.readouterr()
+    assert run("train", "align", *given, *steps, "--out", tmp_path / "ruled") == 2
+    assert "future" in capsys.readouterr().err
+
+
 def test_weights_are_learned_as_pushes_and_asked_for_on_states(
     work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -193,7 +193,7 @@ class TrainAlign:
         from radp.planners.learned import load_planner_model
         from radp.rules import needs_road
         from radp.runs.folder import RunFolder
-        from radp.scene.builder import FUTURE
+        from radp.scene.builder import FUTURE, SHORTEST_FUTURE
         from radp.training.align import check_way, train_align
         from radp.training.data import open_all
         from radp.training.focus import focus_rows
@@ -209,7 +209,8 @@ class TrainAlign:
         if config.weighting.conditioned:
             model = conditioned(model, [rule.name for rule in rules])
         scenes = scene_config(model.config, rules=True, road=needs_road(rules))
-        samples = open_all(self.data, scenes, FUTURE if config.avoid.hold == "logs" else 1)
+        imitated = FUTURE if config.rules else SHORTEST_FUTURE  # rules on logs look at the whole of it
+        samples = open_all(self.data, scenes, imitated if config.avoid.hold == "logs" else 1)
         chosen = focus_rows(self.focus, samples)
         data = " ".join(map(str, self.data))
         facts = {"base": self.base, "data": data, "samples": len(samples), "focus": len(chosen)}

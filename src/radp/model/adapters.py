@@ -58,7 +58,7 @@ def resume_adapters(model: DiffusionModel, folder: Path | str, dropout: float = 
     settings, _ = _settings(folder)
     if not is_plain(settings):
         raise BadInput(f"{folder / CONFIG}: training can go on from plain LoRA adapters alone")
-    same = LoraSettings(rank=int(settings["r"]), alpha=settings["lora_alpha"], dropout=dropout)
+    same = LoraSettings(rank=int(settings.get("r", 1)), alpha=settings.get("lora_alpha", 1), dropout=dropout)
     wrapped = add_adapters(model, same)
     places = {name: value for name, value in wrapped.named_parameters() if value.requires_grad}
     weights = read_weights(folder / WEIGHTS)

@@ -29,8 +29,17 @@ def copies_of(plan: Tensor) -> Tensor:
     poses = with_origin(plan)
     lengths = torch.diff(poses[..., XY], dim=1).norm(dim=-1)
     own = lengths / DT
-    made = [*_braked(own), *_hastened(own)]
+    made = [*_braked(own), *(_faster(own, haste, FASTER) for haste in HASTE)]
     return torch.stack([read_off(poses, lengths, (speed * DT).cumsum(1)) for speed in made], 1)
+
+
+def hastened(plan: Tensor, haste: float, faster: float, share: float) -> Tensor:
+    """Plans (B, H, 4) -> the same paths with `haste` m/s2 more, until `faster` m/s or a `share` of their own speed."""
+    poses = with_origin(plan)
+    lengths = torch.diff(poses[..., XY], dim=1).norm(dim=-1)
+    own = lengths / DT
+    speed = torch.minimum(_faster(own, haste, faster), (1 + share) * own)
+    return read_off(poses, lengths, (speed * DT).cumsum(1))
 
 
 def least_change(own: Tensor, copies: Tensor, contexts: Sequence[RuleContext], urgent: bool = False) -> Tensor:
@@ -81,9 +90,8 @@ def _braked(own: Tensor) -> list[Tensor]:
     return made
 
 
-def _hastened(own: Tensor) -> list[Tensor]:
-    time = _seconds(own)
-    return [own + (haste * _ramped(time)).clamp(max=FASTER) for haste in HASTE]
+def _faster(own: Tensor, haste: float, faster: float) -> Tensor:
+    return own + (haste * _ramped(_seconds(own))).clamp(max=faster)
 
 
 def _seconds(own: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from radp.model.target import TargetSpace
 from radp.rules import RuleContext, rule_costs
 from radp.scene.scene import Scene
 from radp.training.copies import copies_of, least_change
+from radp.training.haste import driven_on
 from radp.training.loop import step_seed
 from radp.training.pushes import give_way, pushes_of
 from radp.training.rule_terms import COMPRESSED_SCALES, RuleTerms, to_mend
@@ -96,20 +97,33 @@ class OwnPlans:
         return [OwnPlan(plan, plan[0] if k >= 0 else None) for plan, k in zip(best, choice)]
 
     def _mended(self, rows: np.ndarray, scene: Scene, clean: Tensor) -> list[OwnPlan]:
-        """Own plans (B, P, 81, 4), those of ranked states with a copy that mends, where one does."""
+        """Own plans (B, P, 81, 4), with a copy to be learnt: of ranked states one that mends, else one that goes on."""
         better: dict[int, Tensor] = {}
-        ranked = np.flatnonzero([int(row) in self.ranked for row in rows])
-        if len(ranked):
-            some = scene[ranked.tolist()]
-            own = plans_in_metres(self.model, clean[ranked], some)[:, 0]
+        ranked = np.flatnonzero([int(row) in self.ranked for row in rows]).tolist()
+        if ranked:
+            own, contexts = self._of(scene, clean, ranked)
             copies = copies_of(own)
-            contexts = self.terms.contexts(some, own.shape[1])
             choice = least_change(own, copies, contexts, self.config.avoid.urgent)
-            metres = self.space.to_metres(clean[ranked])
-            metres[:, 0, 1:] = copies[torch.arange(len(choice)), choice.clamp(min=0)]
-            learnt = self.space.from_metres(metres)[:, 0]
-            better = {int(b): learnt[i].clone() for i, b in enumerate(ranked) if choice[i] >= 0}
-        return [OwnPlan(clean[b].clone(), better.get(b)) for b in range(len(rows))]
+            learnt = self._in_place_of(clean[ranked], copies[torch.arange(len(choice)), choice.clamp(min=0)])
+            better = {b: learnt[i] for i, b in enumerate(ranked) if choice[i] >= 0}
+        others = [b for b in range(len(rows)) if b not in better]
+        if self.config.avoid.haste and others:
+            faster, free = driven_on(*self._of(scene, clean, others), self.config.avoid.haste)
+            learnt = self._in_place_of(clean[others], faster)
+            better |= {b: learnt[i] for i, b in enumerate(others) if free[i]}
+        return [OwnPlan(clean[b].clone(), better[b].clone() if b in better else None) for b in range(len(rows))]
+
+    def _of(self, scene: Scene, clean: Tensor, chosen: list[int]) -> tuple[Tensor, list[RuleContext]]:
+        """The ego's plans (C, H, 4) of these states in metres, and how the others move."""
+        some = scene[chosen]
+        own = plans_in_metres(self.model, clean[chosen], some)[:, 0]
+        return own, self.terms.contexts(some, own.shape[1])
+
+    def _in_place_of(self, clean: Tensor, plan: Tensor) -> Tensor:
+        """Plans of the ego (C, H, 4) in metres -> (C, 81, 4) in target space."""
+        metres = self.space.to_metres(clean)
+        metres[:, 0, 1:] = plan
+        return self.space.from_metres(metres)[:, 0]
 
     def _given_way(self, scene: Scene, plans: Sequence[OwnPlan]) -> list[OwnPlan]:
         """The plans, each with the one that the weights of its scene ask for, unless that is the same."""

@@ -161,8 +161,8 @@ class AvoidConfig:
     with the least change."""
     haste: float = 0.0
     """With --copies: m/s2 by which the other plans are hastened, by at most 2 m/s or a quarter of their speed, where
-    the way is free: nobody within 1.5 s of the faster plan at any place of it, no red light, the limit kept, on the
-    road, slow in bends. 0: none are."""
+    the way is free: nobody within 1.5 s of the faster plan at any place of it, no red light, the limit kept, slow in
+    bends; else by half or a quarter of that. 0: none are."""
     times: Literal["random", "own"] = "random"
     """Noise that own plans get, with --way x0, ranked or pushed: at random times, as in the diffusion loss, or as the
     planner meets it: at the times of its own calls, with its temperature; a plan to be learnt then starts anywhere

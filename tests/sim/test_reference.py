@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -113,6 +114,17 @@ def overshoot(speed: float, look: float | None) -> float:
 def test_the_car_stops_where_the_plan_does_only_with_the_reference(speed: float) -> None:
     assert overshoot(speed, None) > 0.15 * speed
     assert abs(overshoot(speed, LOOK)) < 0.03 * speed
+
+
+def test_a_car_that_comes_to_rest_is_left_to_rest() -> None:
+    """Just above and below 0.2 m/s the tracker has two laws; a reference must not use the step between them."""
+    for speed, rate in product((0.24, 0.21, 0.2, 0.18, 0.1, 0.0), (0.3, 1.0, 3.0)):
+        way = speed / rate * (1 - np.exp(-rate * 0.1 * np.arange(1, 81)))
+        plan = torch.zeros(1, 80, 4, dtype=torch.float64)
+        plan[0, :, 0], plan[..., 2] = torch.from_numpy(way), 1.0
+        for accel in (-0.4, 0.0, 0.4):
+            moved = tracker_reference(plan, torch.tensor([[speed, accel, 0.0]]), LOOK)
+            assert float((moved - plan).abs().max()) < 0.5, (speed, rate, accel)
 
 
 class Bent(RandomPlanner):

@@ -23,13 +23,14 @@ from radp.geometry.frames import heading_angle, heading_vector
 from radp.geometry.kernels import wrap_angle
 from radp.scenario import DT, DT_US
 from radp.sim.bicycle import ACCEL_LAG, STEERING_LAG
-from radp.sim.tracker import HORIZON, WHEEL_BASE, track
+from radp.sim.tracker import HORIZON, STOPPING_SPEED, WHEEL_BASE, track
 
 RISE, END = HORIZON * DT, 3.0  # s: what is added grows up to the tracker's horizon, then fades out
 TRIAL = 0.1  # m, with which the tracker's response is measured
 MOST_BULGE = 1.0  # m to the side
 MOST_RATE = 1.5  # rad/s that are asked of the steering
 MOST_ACCEL = 8.0  # m/s2
+MOST_AT_REST = 0.2  # m along the way, of a car that comes to rest
 SLOWEST = 1.0  # m/s: a car that creeps has no heading error to speak of
 
 
@@ -73,7 +74,10 @@ def _bend(poses: np.ndarray, ego: np.ndarray, look: int, bulge: np.ndarray) -> N
             ends[k] = ends[k - 1] + math.hypot(plan[k, 0] - plan[k - 1, 0], plan[k, 1] - plan[k - 1, 1])
         _retimed(plan, ends, TRIAL, bulge, trial)
         response = (track(origin, speed, steering, 0, times_us, trial, count, work)[0] - asked) / TRIAL
-        _retimed(plan, ends, (wanted - asked) / response if response > 1e-3 else 0.0, bulge, timed)
+        size = (wanted - asked) / response if response > 1e-3 else 0.0
+        if _comes_to_rest(plan, speed):
+            size = min(max(size, -MOST_AT_REST), MOST_AT_REST)
+        _retimed(plan, ends, size, bulge, timed)
         if turns:
             asked = track(origin, speed, steering, 0, times_us, timed, count, work)[1]
             _bulged(timed, TRIAL, bulge, trial)
@@ -83,6 +87,17 @@ def _bend(poses: np.ndarray, ego: np.ndarray, look: int, bulge: np.ndarray) -> N
             plan[1:] = trial[1:]
         else:
             plan[1:] = timed[1:]
+
+
+@njit(cache=True, nogil=True)
+def _comes_to_rest(plan: np.ndarray, speed: float) -> bool:
+    """Whether car and plan are so slow that the tracker only lets the car come to rest.
+
+    A little more speed there changes its law, so its response says nothing about how much more is needed.
+    """
+    last = min(HORIZON + 1, len(plan) - 1)
+    target = math.hypot(plan[last, 0] - plan[last - 1, 0], plan[last, 1] - plan[last - 1, 1]) / DT
+    return speed <= STOPPING_SPEED and target <= STOPPING_SPEED
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from radp.evaluation.settings import StateWatch
-from radp.evaluation.states import MEASURES, _rows, measures, state_values
+from radp.evaluation.states import MEASURES, _rows, _short, measures, state_values
 from radp.report.states_table import states_table
 from radp.rules import RuleContext
 from tests.rules.hand_made import scene, straight_plan, straight_route
@@ -79,3 +79,12 @@ def test_avoidance_and_caution_look_different():
     text = states_table(rows).markdown()
     assert "| avoids | focus: 20 of 10 drives | 0.0 [0.0, 0.0] (-100.0 [-100.0, -100.0])" in text
     assert found["avoids", "focus"].to_json()["differences"]["overlap"]["value"] == -1.0
+
+
+def test_planners_whose_folders_have_one_name_are_told_apart():
+    assert _short(["diffusion-planner-mini", "runs/a/planner", "runs/b/last"]) == [
+        "diffusion-planner-mini",
+        "planner",
+        "last",
+    ]
+    assert _short(["base", "runs/a/planner", "runs/b/planner"]) == ["base", "runs/a/planner", "runs/b/planner"]

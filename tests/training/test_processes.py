@@ -83,12 +83,13 @@ def test_the_command_trains_in_two_processes(samples, tmp_path, capfd):
 
 
 @pytest.mark.slow
-def test_the_command_trains_under_accelerate_launch(samples, tmp_path):
+def test_the_command_trains_under_accelerate_launch(samples, tmp_path, monkeypatch):
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
     command += ["--module", "radp.cli.main", *train(samples, tmp_path / "launched")]
     done = subprocess.run(command, env={**ONE_THREAD, "ACCELERATE_USE_CPU": "true"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # else its processes count on more threads than those above
     assert main([*train(samples, tmp_path / "own"), "--processes", "2"]) == 0
     launched, shared = weights(tmp_path / "launched"), weights(tmp_path / "own")
     assert all(torch.equal(launched[name], shared[name]) for name in launched), "--processes is accelerate launch"

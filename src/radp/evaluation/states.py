@@ -74,7 +74,7 @@ def watch_states(watch: StateWatch, data: Path | str, focus: Path | None = None)
         if not len(places):
             raise BadInput(f"{data} holds no {kind} states of {watch.planners[0]}")
         values = state_values(planners, samples, places, watch)
-        found += _rows(kind, values, [Path(name).name for name in watch.planners], drives_of(samples, places))
+        found += _rows(kind, values, _short(watch.planners), drives_of(samples, places))
     return found
 
 
@@ -125,6 +125,12 @@ def _rows(kind: str, values: np.ndarray, names: Sequence[str], drives: np.ndarra
 def drives_of(samples: Samples, places: np.ndarray) -> np.ndarray:
     """(n,) the drive of each state; of samples that do not say, each is its own."""
     return samples.log[places] if isinstance(samples, LogSamples) else places
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """The last part of each, or the whole where two have the same."""
+    last = [Path(name).name for name in names]
+    return [short if last.count(short) == 1 else name for short, name in zip(last, names)]
 
 
 def _check_alike(planners: Sequence[DiffusionPlanner], names: Sequence[str]) -> None:

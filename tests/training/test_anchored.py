@@ -61,7 +61,7 @@ def loss_of(task: AnchoredTask, seed: int = 0):
     return task.loss(task.model, task.batch(0, 0, 1), torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("trained", ["adapters", "decoder"])
+@pytest.mark.parametrize("trained", ["adapters", "decoder", "model"])
 @pytest.mark.parametrize("way", ["x0", "chain", "ranked"])
 def test_without_rules_the_loss_is_zero_at_the_base(way, trained):
     task = task_of(way=way, trained=trained, rules=False, focus=range(100))
@@ -79,6 +79,14 @@ def test_another_answer_than_the_bases_costs():
     loss, parts = loss_of(task)
     assert loss.item() > 1e-3 and parts["moved/ordinary"] > 0.1
     assert parts["anchor"] == pytest.approx(loss.item())
+
+
+def test_the_encoder_learns_with_the_whole_model_alone():
+    for trained, learns in (("decoder", False), ("model", True)):
+        task = task_of(trained=trained, gate=False, way="x0")
+        loss_of(task)[0].backward()
+        grads = [p.grad for p in task.base.encoder.parameters()]
+        assert any(grad is not None and float(grad.abs().max()) > 0 for grad in grads) == learns
 
 
 @pytest.mark.parametrize(("faster", "times"), [(-0.1, 4.0), (0.1, 1.0)])

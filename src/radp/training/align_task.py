@@ -115,7 +115,7 @@ class AlignTask:
 
 
 def trainable(base: DiffusionModel, config: AlignConfig) -> nn.Module:
-    """The model in which only the adapters, the decoder or the input for weights learn."""
+    """The model in which only the adapters, the decoder, encoder and decoder, or the input for weights learn."""
     if config.avoid.trained == "adapters":
         lora = config.lora
         model = (
@@ -123,7 +123,8 @@ def trainable(base: DiffusionModel, config: AlignConfig) -> nn.Module:
         )
     else:
         model = base.requires_grad_(False)
-        base.decoder.requires_grad_(config.avoid.trained == "decoder")
+        base.decoder.requires_grad_(config.avoid.trained in ("decoder", "model"))
+        base.encoder.requires_grad_(config.avoid.trained == "model")
     if config.weighting.conditioned and base.decoder.weight_embedding is not None:
         base.decoder.weight_embedding.requires_grad_(True)
     return model

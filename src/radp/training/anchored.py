@@ -82,7 +82,8 @@ class AnchoredTask(AlignTask):
         scene, config = batch.scene, self.config
         observed = self.reference.observe(scene)
         encoding = self.own.encoding(batch.rows, observed)
-        known = Known.of(self.base, observed, encoding)
+        learns = config.avoid.trained == "model"
+        known = Known.of(self.base, observed, self.base.encoder(observed) if learns else encoding)
         with torch.no_grad():
             reference = Known.of(self.reference, observed, encoding)
         if config.avoid.way == "chain":

@@ -37,7 +37,7 @@ class OwnPlan:
 
 
 class OwnPlans:
-    """The encoder does not learn in alignment, and the base's plans do not change: both are made once a state."""
+    """Encodings and plans of the base do not change: both are made once a state."""
 
     def __init__(self, model: DiffusionModel, terms: RuleTerms, config: AlignConfig, ranked: Sequence[int]) -> None:
         self.model, self.terms, self.config = model, terms, config

@@ -125,9 +125,9 @@ class AvoidConfig:
     --conditioned, in pushing an own plan as far as its weights ask, which is then learnt. All but the first need
     --hold base.
     """
-    trained: Literal["adapters", "decoder", "weights"] = "adapters"
-    """What learns: LoRA adapters, as in the paper, the whole decoder, or, with --conditioned, nothing but the input for
-    weights of rules: at the default weights the planner then stays exactly what it was.
+    trained: Literal["adapters", "decoder", "model", "weights"] = "adapters"
+    """What learns: LoRA adapters, as in the paper, the whole decoder, the whole model, or, with --conditioned, nothing
+    but the input for weights of rules: at the default weights the planner then stays exactly what it was.
     """
     rule_set: str = "paper"
     """Rules of the loss: paper, avoid (made for own states), v2, v2-2s, v2-discount, road (eight more)."""

@@ -84,3 +84,18 @@ def test_adapters_of_another_model_are_no_start(tmp_path):
     first = made(tmp_path / "first", 1, LoraSettings())
     with pytest.raises(BadInput, match="holds no adapter that fits"):
         resume_adapters(randomised(replace(SMALL, decoder_depth=SMALL.decoder_depth + 1)), first)
+
+
+def test_adapters_of_all_layers_are_merged_joined_and_gone_on_from(tmp_path):
+    settings = LoraSettings(rank=2, alpha=4, layers="all")
+    folder = made(tmp_path / "all", 3, settings)
+    base, merged = randomised(SMALL), load_adapters(randomised(SMALL), folder).state_dict()
+    linear = {f"{name}.weight" for name, layer in base.named_modules() if isinstance(layer, torch.nn.Linear)}
+    moved = {name for name, value in base.state_dict().items() if not torch.equal(value, merged[name])}
+    assert moved == linear and any(name.startswith("encoder.") for name in moved)
+    resumed = resume_adapters(randomised(SMALL), folder).merge_and_unload().state_dict()
+    join_adapters([folder, folder], tmp_path / "mean", mean=True)
+    mean = load_adapters(randomised(SMALL), tmp_path / "mean").state_dict()
+    for name, value in merged.items():
+        torch.testing.assert_close(resumed[name], value, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(mean[name], value, atol=1e-6, rtol=1e-5)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from radp.model.chain import Known
-from radp.model.config import MINI
+from radp.model.config import MINI, LoraSettings
 from radp.model.sampler import plans_in_metres, sample_plans
 from radp.model.schedule import alpha, call_times, denoising_times, sigma
 from radp.model.target import TargetSpace
@@ -48,11 +48,12 @@ class Moments:
         return self.moments[[int(row) % len(self.moments) for row in rows]]
 
 
-def task_of(moments=None, *, rules: bool = True, focus=(), **changes) -> AnchoredTask:
+def task_of(moments=None, *, rules: bool = True, focus=(), layers="feed-forward", **changes) -> AnchoredTask:
     moments = made_scene(2, agents=20, lanes=40, route_lanes=12) if moments is None else moments
     config = AlignConfig(
-        loop=LoopConfig(steps=2, batch=2), avoid=replace(AVOID, **changes), rules=rules, focus_share=0.5, strength=1.0
-    )
+        loop=LoopConfig(steps=2, batch=2), avoid=replace(AVOID, **changes), rules=rules, focus_share=0.5, strength=1.0,
+        lora=LoraSettings(layers=layers),
+    )  # fmt: skip
     return AnchoredTask(config, randomised(TINY), Moments(moments), focus=focus)
 
 
@@ -81,9 +82,14 @@ def test_another_answer_than_the_bases_costs():
     assert parts["anchor"] == pytest.approx(loss.item())
 
 
-def test_the_encoder_learns_with_the_whole_model_alone():
-    for trained, learns in (("decoder", False), ("model", True)):
-        task = task_of(trained=trained, gate=False, way="x0")
+def test_the_encoder_learns_with_the_whole_model_and_with_adapters_everywhere():
+    for trained, layers, learns in (
+        ("decoder", "feed-forward", False),
+        ("model", "feed-forward", True),
+        ("adapters", "feed-forward", False),
+        ("adapters", "all", True),
+    ):
+        task = task_of(trained=trained, layers=layers, gate=False, way="x0")
         loss_of(task)[0].backward()
         grads = [p.grad for p in task.base.encoder.parameters()]
         assert any(grad is not None and float(grad.abs().max()) > 0 for grad in grads) == learns

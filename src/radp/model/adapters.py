@@ -1,4 +1,4 @@
-"""LoRA adapters in PEFT's format, on the feed-forward layers of the DiT blocks and nowhere else.
+"""LoRA adapters in PEFT's format, on the feed-forward layers of the DiT blocks, as in the paper, or on all layers.
 
 Training needs PEFT. Planning does not: plain LoRA is merged here, which also spares every process seconds of imports.
 """
@@ -33,15 +33,17 @@ def _peft() -> Any:
     return require("peft", "train")
 
 
-def target_names(model: DiffusionModel) -> list[str]:
-    """Full names of the Linear layers that get an adapter, four for each DiT block."""
+def target_names(model: DiffusionModel, layers: str = "feed-forward") -> list[str]:
+    """Full names of the Linear layers that get an adapter: four for each DiT block, or all."""
+    if layers == "all":
+        return [name for name, layer in model.named_modules() if isinstance(layer, nn.Linear)]
     return [f"decoder.blocks.{i}.{name}" for i in range(model.config.decoder_depth) for name in TARGETS]
 
 
 def add_adapters(model: DiffusionModel, settings: LoraSettings | None = None) -> nn.Module:
     """Wrap the model: all frozen but the adapters, which are put INTO `model`: it answers with them from now on."""
     peft, settings = _peft(), settings or LoraSettings()
-    names = target_names(model)
+    names = target_names(model, settings.layers)
     config = peft.LoraConfig(
         r=settings.rank, lora_alpha=settings.alpha, lora_dropout=settings.dropout, target_modules=names, bias="none"
     )
@@ -58,10 +60,12 @@ def resume_adapters(model: DiffusionModel, folder: Path | str, dropout: float = 
     settings, _ = _settings(folder)
     if not is_plain(settings):
         raise BadInput(f"{folder / CONFIG}: training can go on from plain LoRA adapters alone")
-    same = LoraSettings(rank=int(settings.get("r", 1)), alpha=settings.get("lora_alpha", 1), dropout=dropout)
+    weights = read_weights(folder / WEIGHTS)
+    rank, alpha = int(settings.get("r", 1)), settings.get("lora_alpha", 1)
+    everywhere = any(".encoder." in name for name in weights)
+    same = LoraSettings(rank=rank, alpha=alpha, dropout=dropout, layers="all" if everywhere else "feed-forward")
     wrapped = add_adapters(model, same)
     places = {name: value for name, value in wrapped.named_parameters() if value.requires_grad}
-    weights = read_weights(folder / WEIGHTS)
     for name, value in places.items():
         held = weights.get(name.replace(".default.", "."))
         if held is None or held.shape != value.shape:

@@ -153,6 +153,9 @@ class LoraSettings:
     """The adapters' answer counts alpha / rank times."""
     dropout: float = 0.05
     """Of what enters the adapters."""
+    layers: Literal["feed-forward", "all"] = "feed-forward"
+    """Which linear layers get one: those of the feed-forward parts of the DiT blocks, as in the paper, or all, the
+    encoder's too."""
 
 
 # several times the published sizes: a network that cannot be held is refused before it is built

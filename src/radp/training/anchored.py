@@ -68,6 +68,7 @@ class AnchoredTask(AlignTask):
     ) -> None:
         self.reference = deepcopy(base).eval().requires_grad_(False)  # before adapters are put into `base`
         super().__init__(config, base, samples, validation, scenarios, focus)
+        self.encoder_learns = any(value.requires_grad for value in self.base.encoder.parameters())
         ranked = focus if config.avoid.way == "ranked" else ()
         self.own = OwnPlans(self.reference, self.terms, config, ranked)
 
@@ -82,8 +83,7 @@ class AnchoredTask(AlignTask):
         scene, config = batch.scene, self.config
         observed = self.reference.observe(scene)
         encoding = self.own.encoding(batch.rows, observed)
-        learns = config.avoid.trained == "model"
-        known = Known.of(self.base, observed, self.base.encoder(observed) if learns else encoding)
+        known = Known.of(self.base, observed, self.base.encoder(observed) if self.encoder_learns else encoding)
         with torch.no_grad():
             reference = Known.of(self.reference, observed, encoding)
         if config.avoid.way == "chain":

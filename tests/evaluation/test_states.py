@@ -61,6 +61,15 @@ def test_measures_by_hand():
     assert found["moved"] == pytest.approx(0.5 * np.arange(1, 81).mean()) and found["shorter"] == pytest.approx(40.0)
 
 
+def test_only_what_is_urgent_is_measured_where_that_is_asked_for():
+    """The car is met after 2.4 s, its near miss is 0.9 s before: at 10 m/s it takes 4 s to stop, at 2 m/s 2.2 s."""
+    for speed, expected in ((10.0, [1.0, 1.0, 1.0]), (2.0, [0.0, 0.0, 1.0])):
+        context = RuleContext.from_scene(scene(straight_route(), agents=[LEAD], speed=speed))
+        plan = straight_plan(speed=10.0)
+        assert measures(plan, plan, context)[:3, 0].tolist() == [1.0, 1.0, 1.0]
+        assert measures(plan, plan, context, urgent=True)[:3, 0].tolist() == expected
+
+
 def test_avoidance_and_caution_look_different():
     base, avoids, cautious = Speeds(10.0, 10.0), Speeds(2.0, 10.0), Speeds(8.0, 8.0)
     watch = StateWatch(planners=("base", "avoids", "cautious"), draws=2)

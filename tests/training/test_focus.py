@@ -98,6 +98,25 @@ def test_only_what_is_urgent_counts_where_that_is_asked_for():
     assert find_focus(Straight(), slow, replace(urgent, urgent=False)).rows == list(range(0, 40, 2))
 
 
+def test_the_others_may_go_straight_on_instead_of_as_they_did():
+    """A car ahead keeps its distance while it drives on. In the even rows it stopped, in the odd ones it did not."""
+    kinds = []
+    for speed in (1.0, 10.0):
+        future = torch.zeros(1, 6, 80, 3, dtype=torch.float64)
+        future[0, 0, :, 0] = 30.0 + 0.1 * speed * torch.arange(1, 81)
+        now = scene(straight_route(), agents=[(30.0, 0.0, 0.0, 10.0, 4.5)])
+        kinds.append(replace(now, ego_agent_future=torch.zeros(1, 80, 3).double(), neighbor_agents_future=future))
+    road = Road()
+    road.kinds = kinds
+    wanted = FocusSearch(samples=40, within=4.0, own=True)
+    assert find_focus(Straight(), road, wanted).rows == list(range(0, 40, 2))
+    straight = find_focus(Straight(), road, replace(wanted, contexts="constant"))
+    assert not straight.rows and straight.contexts == "constant"
+    road.kinds = [replace(kind, neighbor_agents_past=Road().kinds[0].neighbor_agents_past) for kind in kinds]
+    both = [replace(wanted, contexts=contexts) for contexts in ("executed", "constant")]
+    assert [len(find_focus(Straight(), road, one).rows) for one in both] == [20, 40]  # now it stands, and may start
+
+
 class Beside:
     """Passes the standing car with 0.2 m to spare, on the border of its lane."""
 

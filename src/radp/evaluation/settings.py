@@ -141,6 +141,10 @@ class StateWatch:
     """How many of the states that are none are planned, at most."""
     draws: int = 2
     """Plans of each state."""
+    contexts: Literal["executed", "constant"] = "executed"
+    """How the others move: as in the samples, or straight on."""
+    urgent: bool = False
+    """Of contact and near misses, count only those within the time that it takes to stop instead of 4 s."""
     seed: int = 0
     """Decides states and noise; the noise is another one than that of the search."""
 

@@ -20,7 +20,7 @@ from radp.model.sampler import noise_of_seeds
 from radp.planners.diffusion import DiffusionPlanner
 from radp.planners.learned import load_learned
 from radp.rules import RuleContext
-from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_near_miss, first_off_road
+from radp.rules.contact import MARGIN, WITHIN, avoidable, first_contact, first_near_miss, first_off_road, time_to_stop
 from radp.rules.motion import way_length
 from radp.runs.errors import BadInput
 from radp.runs.progress import Progress
@@ -62,7 +62,9 @@ def watch_states(watch: StateWatch, data: Path | str, focus: Path | None = None)
     _check_alike(planners, watch.planners)
     samples = open_samples(data, replace(planners[0].scenes, rules=True), future=1)
     if focus is None:
-        own = FocusSearch(within=WITHIN, margin=MARGIN, corners=True, own=True)
+        own = FocusSearch(
+            within=WITHIN, margin=MARGIN, corners=True, own=True, contexts=watch.contexts, urgent=watch.urgent
+        )
         chosen = find_focus(planners[0], samples, replace(own, samples=watch.states, seed=watch.seed))
     else:
         chosen = Focus.load(focus)
@@ -87,25 +89,28 @@ def state_values(
     with Progress("states planned", len(places)) as progress:
         for rows in np.split(places, range(BATCH, len(places), BATCH)):
             scene = samples.read(rows)
-            context = avoidable(RuleContext.from_scene(scene, logged=True)).repeat_interleave(watch.draws)
+            context = avoidable(RuleContext.from_scene(scene, logged=watch.contexts == "executed"))
+            context = context.repeat_interleave(watch.draws)
             seeds = [step_seed(watch.seed + NOISE, int(row), 0) for row in rows]
             noise = noise_of_seeds(seeds, planners[0].model, watch.draws)
             plans = [one.draw(scene, noise).trajectories[:, :, 0].flatten(0, 1) for one in planners]
-            values = torch.stack([measures(plan, plans[0], context) for plan in plans])
+            values = torch.stack([measures(plan, plans[0], context, watch.urgent) for plan in plans])
             parts.append(values.unflatten(-1, (len(rows), watch.draws)).mean(-1).numpy())
             progress.advance(len(rows))
     return np.concatenate(parts, -1).astype(np.float64)
 
 
-def measures(plan: Tensor, base: Tensor, context: RuleContext) -> Tensor:
+def measures(plan: Tensor, base: Tensor, context: RuleContext, urgent: bool = False) -> Tensor:
     """Plans (C, H, 4) and those of the base -> (measures, C): overlap, within 0.3 m, a short time to collision, off
-    the road, each within 4 s; mean distance to the base's plan [m]; by how much the plan is shorter [m].
+    the road, each within 4 s, or if only what is urgent counts, the first three within the time that it takes to stop;
+    mean distance to the base's plan [m]; by how much the plan is shorter [m].
     """
+    within = time_to_stop(context) if urgent else WITHIN
     return torch.stack(
         (
-            (first_contact(plan, context) <= WITHIN).to(plan),
-            (first_contact(plan, context, MARGIN) <= WITHIN).to(plan),
-            (first_near_miss(plan, context) <= WITHIN).to(plan),
+            (first_contact(plan, context) <= within).to(plan),
+            (first_contact(plan, context, MARGIN) <= within).to(plan),
+            (first_near_miss(plan, context) <= within).to(plan),
             (first_off_road(plan, context) <= WITHIN).to(plan),
             (plan - base)[..., XY].norm(dim=-1).mean(-1),
             way_length(base) - way_length(plan),

@@ -48,6 +48,7 @@ class Focus:
     near_misses: bool = False
     urgent: bool = False
     own: bool = False
+    contexts: str = "executed"
     slower: str = ""  # name of the planner that falls behind
     lag: float = 0.0  # m
 
@@ -97,7 +98,8 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
     """Plans (B, H, 4) of a scene with futures -> (B,) bool."""
     if scene.ego_agent_future is None:
         raise BadInput("these samples have no futures to compare with")
-    context = RuleContext.from_scene(scene, logged=True)
+    logged = RuleContext.from_scene(scene, logged=True)
+    context = logged if wanted.contexts == "executed" else RuleContext.from_scene(scene, horizon=plan.shape[1])
     if wanted.own:
         context = avoidable(context)
     within = torch.full_like(context.speed_now, wanted.within)
@@ -109,7 +111,7 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
     if wanted.corners:
         risky |= first_off_road(plan, context) <= wanted.within
     if not wanted.own:
-        risky &= first_contact(pose_frame(scene.ego_agent_future), context).isinf()
+        risky &= first_contact(pose_frame(scene.ego_agent_future), logged).isinf()
     return risky
 
 
@@ -147,9 +149,8 @@ def find_focus(
                 waits = falls_behind(plan, slower.plan(scene, noise).trajectory, wanted) & ~counts
                 behind += chosen[waits.numpy()].tolist()
             progress.advance(len(chosen))
-    how = {
-        name: getattr(wanted, name) for name in ("within", "seed", "margin", "corners", "near_misses", "urgent", "own")
-    }
+    kept = ("within", "seed", "margin", "corners", "near_misses", "urgent", "own", "contexts")
+    how = {name: getattr(wanted, name) for name in kept}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}
     return Focus(sorted(risky * wanted.repeat + behind), len(rows), len(samples), planner.name, **how)

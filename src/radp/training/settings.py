@@ -260,6 +260,8 @@ class FocusSearch:
     """The samples are states of the planner's own drives: what was executed may have collided, too, and those who
     follow in the ego's lane or are touched already do not count.
     """
+    contexts: Literal["executed", "constant"] = "executed"
+    """How the others move: as in the samples, or straight on."""
     lag: float = 2.0
     """Metres within that time by which a slower planner must fall behind."""
     repeat: int = 1

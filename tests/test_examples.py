@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from radp.rules import RuleContext
+from radp.rules.contact import first_contact
 from tests.rules.hand_made import scene, straight_plan, straight_route
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -40,6 +41,16 @@ def test_of_eight_plans_the_clear_one_is_driven() -> None:
     assert chooser.best(plans, context).tolist() == [1]  # the first hits it, the last does not move
     assert chooser.best(plans[:, [0, 0, 2]], context).tolist() == [2]
     assert chooser.name == "diffusion-planner-mini-best-of-3"
+
+
+def test_a_plan_that_meets_somebody_soon_is_driven_braked() -> None:
+    mender = example("best_copy", EXAMPLES.parent / "scripts").BestCopy()
+    own = straight_plan(10.0).expand(2, -1, -1)
+    ahead, free = scene(straight_route(), agents=[(30.0, 0.0, 0.0, 0.0, 4.5)]), scene(straight_route())
+    driven = [mender.mended(own[:1], RuleContext.from_scene(now)) for now in (ahead, free)]
+    assert float(first_contact(driven[0], RuleContext.from_scene(ahead), 0.3)) > 4.0
+    assert torch.equal(driven[1], own[:1])
+    assert mender.name == "diffusion-planner-mini-best-copy" and mender.scenes.rules
 
 
 @pytest.mark.slow

@@ -117,6 +117,16 @@ def test_the_others_may_go_straight_on_instead_of_as_they_did():
     assert [len(find_focus(Straight(), road, one).rows) for one in both] == [20, 40]  # now it stands, and may start
 
 
+def test_states_that_no_copy_mends_may_be_left_out():
+    """From 10 m/s one can stop before the car 30 m ahead, not before one whose centre is 7.5 m ahead."""
+    road, close = Road(), scene(agents=[(7.5, 0.0, 0.0, 0.0, 4.5)])
+    road.kinds[1] = replace(road.kinds[0], neighbor_agents_past=close.neighbor_agents_past)
+    wanted = FocusSearch(samples=40, within=4.0, margin=0.3, own=True)
+    assert len(find_focus(Straight(), road, wanted).rows) == 40
+    mendable = find_focus(Straight(), road, replace(wanted, mendable=True))
+    assert mendable.rows == list(range(0, 40, 2)) and mendable.mendable
+
+
 class Beside:
     """Passes the standing car with 0.2 m to spare, on the border of its lane."""
 

@@ -27,6 +27,7 @@ from radp.runs.progress import Progress
 from radp.scenario import DT
 from radp.scene.samples import Samples
 from radp.scene.scene import Scene
+from radp.training.copies import copies_of, least_change
 from radp.training.data import Mixture
 from radp.training.settings import FocusSearch
 
@@ -49,6 +50,7 @@ class Focus:
     urgent: bool = False
     own: bool = False
     contexts: str = "executed"
+    mendable: bool = False
     slower: str = ""  # name of the planner that falls behind
     lag: float = 0.0  # m
 
@@ -112,6 +114,10 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
         risky |= first_off_road(plan, context) <= wanted.within
     if not wanted.own:
         risky &= first_contact(pose_frame(scene.ego_agent_future), logged).isinf()
+    if wanted.mendable and bool(risky.any()):
+        own = plan[risky]
+        choice = least_change(own, copies_of(own), [context.rows(risky.nonzero().squeeze(1))], wanted.urgent)
+        risky[risky.clone()] = choice >= 0
     return risky
 
 
@@ -149,7 +155,7 @@ def find_focus(
                 waits = falls_behind(plan, slower.plan(scene, noise).trajectory, wanted) & ~counts
                 behind += chosen[waits.numpy()].tolist()
             progress.advance(len(chosen))
-    kept = ("within", "seed", "margin", "corners", "near_misses", "urgent", "own", "contexts")
+    kept = ("within", "seed", "margin", "corners", "near_misses", "urgent", "own", "contexts", "mendable")
     how = {name: getattr(wanted, name) for name in kept}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}

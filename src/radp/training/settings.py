@@ -262,6 +262,8 @@ class FocusSearch:
     """
     contexts: Literal["executed", "constant"] = "executed"
     """How the others move: as in the samples, or straight on."""
+    mendable: bool = False
+    """Of these states, only those in which a braked, delayed or hastened copy of the plan is better."""
     lag: float = 2.0
     """Metres within that time by which a slower planner must fall behind."""
     repeat: int = 1

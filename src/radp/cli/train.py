@@ -210,7 +210,8 @@ class TrainAlign:
             model = conditioned(model, [rule.name for rule in rules])
         scenes = scene_config(model.config, rules=True, road=needs_road(rules))
         imitated = FUTURE if config.rules else SHORTEST_FUTURE  # rules on logs look at the whole of it
-        samples = open_all(self.data, scenes, imitated if config.avoid.hold == "logs" else 1)
+        future = imitated if config.avoid.hold == "logs" else 1
+        samples = open_all(self.data, scenes, future, config.avoid.encounters)
         chosen = focus_rows(self.focus, samples)
         data = " ".join(map(str, self.data))
         facts = {"base": self.base, "data": data, "samples": len(samples), "focus": len(chosen)}
@@ -254,11 +255,16 @@ class TrainFocus(FocusSearch):
         from radp.planners.learned import load_learned
         from radp.scene.builder import FUTURE
         from radp.training.data import open_all
+        from radp.training.encounters import Encounters
         from radp.training.focus import find_focus
 
+        if self.encounters and not (self.own and self.contexts == "constant"):
+            raise BadInput("--encounters needs --own and --contexts constant: nobody knows what would have happened")
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
         source = open_all(self.data, replace(model.scenes, rules=True), 1 if self.own else FUTURE)
+        if self.encounters:
+            source = Encounters(source, self.encounters)
         slower = load_learned(self.slower) if self.slower is not None else None
         found = find_focus(model, source, self, slower=slower)
         found.save(self.out)

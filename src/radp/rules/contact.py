@@ -40,7 +40,12 @@ def time_to_stop(context: RuleContext) -> Tensor:
     What is met later may be left to later plans. The executed futures of others are their answers to what the ego did:
     where it waited they went, and a plan that drives on seems to meet them.
     """
-    return (DELAY + context.speed_now.abs() / STOPPING).clamp(max=WITHIN)
+    return stopping_time(context.speed_now.abs())
+
+
+def stopping_time(speed: Tensor) -> Tensor:
+    """Speeds (B,) in m/s -> (B,) the same seconds."""
+    return (DELAY + speed / STOPPING).clamp(max=WITHIN)
 
 
 @torch.no_grad()

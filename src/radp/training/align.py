@@ -54,6 +54,8 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         )
     if config.start and avoid.trained != "adapters":
         raise BadInput(f"--start names adapters to go on from, and --trained {avoid.trained} has none")
+    if avoid.encounters and (avoid.hold != "base" or avoid.contexts != "constant"):
+        raise BadInput("--encounters needs --hold base and --contexts constant: nobody knows what would have happened")
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
     if avoid.calls < 1 or (steps is not None and avoid.calls > steps):

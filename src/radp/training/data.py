@@ -14,6 +14,7 @@ from radp.scene.npz import NpzFolder
 from radp.scene.samples import SAMPLES, Samples, SampleStore
 from radp.scene.scene import Scene
 from radp.storage.shards import check_rows
+from radp.training.encounters import Encounters
 from radp.training.loop import shuffled_rows
 
 
@@ -38,9 +39,12 @@ def open_samples(path: Path | str, scenes: SceneConfig, future: int = FUTURE) ->
     raise BadInput(f"{path / SAMPLES.file} does not describe samples made by radp data samples")
 
 
-def open_all(paths: Sequence[Path], scenes: SceneConfig, future: int = FUTURE) -> Samples | Mixture:
-    """One folder of samples, or several in a row."""
+def open_all(
+    paths: Sequence[Path], scenes: SceneConfig, future: int = FUTURE, encounters: int = 0
+) -> Samples | Mixture:
+    """One folder of samples, or several in a row; then so many encounters made of each sample, folder by folder."""
     found = [open_samples(path, scenes, future) for path in paths]
+    found += [Encounters(samples, encounters) for samples in found if encounters]
     return found[0] if len(found) == 1 else Mixture(found)
 
 

@@ -51,6 +51,7 @@ class Focus:
     own: bool = False
     contexts: str = "executed"
     mendable: bool = False
+    encounters: int = 0
     slower: str = ""  # name of the planner that falls behind
     lag: float = 0.0  # m
 
@@ -155,7 +156,7 @@ def find_focus(
                 waits = falls_behind(plan, slower.plan(scene, noise).trajectory, wanted) & ~counts
                 behind += chosen[waits.numpy()].tolist()
             progress.advance(len(chosen))
-    kept = ("within", "seed", "margin", "corners", "near_misses", "urgent", "own", "contexts", "mendable")
+    kept = ("within", "seed", "margin", "corners", "near_misses", "urgent", "own", "contexts", "mendable", "encounters")
     how = {name: getattr(wanted, name) for name in kept}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}

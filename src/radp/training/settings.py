@@ -163,6 +163,10 @@ class AvoidConfig:
     """With --copies: m/s2 by which the other plans are hastened, by at most 2 m/s or a quarter of their speed, where
     the way is free: nobody within 1.5 s of the faster plan at any place of it, no red light, the limit kept, slow in
     bends; else by half or a quarter of that. 0: none are."""
+    encounters: int = 0
+    """Behind the folders of samples, the same folders once more with so many variants of each sample in which somebody
+    is moved along its own way so that the ego would meet it; lists of --focus in that order. With --contexts constant.
+    """
     times: Literal["random", "own"] = "random"
     """Noise that own plans get, with --way x0, ranked or pushed: at random times, as in the diffusion loss, or as the
     planner meets it: at the times of its own calls, with its temperature; a plan to be learnt then starts anywhere
@@ -264,6 +268,9 @@ class FocusSearch:
     """How the others move: as in the samples, or straight on."""
     mendable: bool = False
     """Of these states, only those in which a braked, delayed or hastened copy of the plan is better."""
+    encounters: int = 0
+    """Look at so many variants of each sample in which somebody is moved along its own way so that the ego would meet
+    it, instead of the samples; with --contexts constant."""
     lag: float = 2.0
     """Metres within that time by which a slower planner must fall behind."""
     repeat: int = 1

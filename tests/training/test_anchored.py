@@ -17,6 +17,7 @@ from radp.model.target import TargetSpace
 from radp.rules import RuleContext
 from radp.rules.body import EGO_WIDTH
 from radp.runs.errors import BadInput
+from radp.scene.scene import EgoColumn
 from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch
 from radp.training.copies import copies_of
@@ -354,6 +355,22 @@ def test_the_gate_opens_for_what_is_urgent_alone():
     for urgent, wanted in ((False, [True, True]), (True, [True, False])):
         terms = RuleTerms(AlignConfig(avoid=replace(AVOID, urgent=urgent)))
         assert [bool(terms.opens(plan, RuleContext.from_scene(one))[0, 0]) for one in moments] == wanted
+
+
+def test_some_states_are_met_by_an_ego_that_stands_or_is_slower():
+    task = task_of(slowed=0.5, focus=[3])
+    task.config = replace(task.config, loop=replace(task.config.loop, batch=20), focus_share=0.1)
+    batch = task.batch(0, 0, 1)
+    real, other = batch.rows < 100, batch.rows >= 100
+    assert other.sum() == 10 and 103 not in batch.rows and 3 in batch.rows
+    speed = batch.scene.ego_current_state[:, EgoColumn.VX : EgoColumn.VY + 1].norm(dim=-1)
+    usual = task.samples.read(batch.rows % 100).ego_current_state[:, EgoColumn.VX : EgoColumn.VY + 1].norm(dim=-1)
+    assert torch.equal(speed[real], usual[real]) and (speed[other] < usual[other]).all()
+    assert (speed[other] == 0).any() and (speed[other] > 0).any()
+    again = task.batch(0, 0, 1)
+    assert torch.equal(again.scene.ego_current_state, batch.scene.ego_current_state)
+    loss, _ = loss_of(task_of(slowed=0.5, rules=False, way="ranked"))
+    assert loss.item() < 1e-9
 
 
 def test_adapters_to_go_on_from_are_held_to_the_base_itself(tmp_path):

@@ -56,6 +56,8 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         raise BadInput(f"--start names adapters to go on from, and --trained {avoid.trained} has none")
     if avoid.encounters and (avoid.hold != "base" or avoid.contexts != "constant"):
         raise BadInput("--encounters needs --hold base and --contexts constant: nobody knows what would have happened")
+    if not 0 <= avoid.slowed < 1 or (avoid.slowed and avoid.hold != "base"):
+        raise BadInput("--slowed is a share of a batch below 1 and needs --hold base: no log began at another speed")
     if avoid.plans < 2:
         raise BadInput(f"plans is {avoid.plans}, expected at least 2 to choose from")
     if avoid.calls < 1 or (steps is not None and avoid.calls > steps):

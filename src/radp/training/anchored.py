@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -28,10 +28,13 @@ from radp.rules.contact import WITHIN
 from radp.rules.motion import way_length
 from radp.scenario import DT, Scenario
 from radp.scene.samples import Samples
-from radp.scene.scene import XY, Scene, present
+from radp.scene.scene import XY, EgoColumn, Scene, present
 from radp.training.align_task import AlignTask
 from radp.training.own_plans import OwnPlans
 from radp.training.settings import AlignConfig
+
+SLOWED = 29  # apart from other random numbers of a sample
+MOTION = [EgoColumn.VX, EgoColumn.VY, EgoColumn.YAW_RATE]
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,12 @@ class AnchoredTask(AlignTask):
 
     def batch(self, step: int, rank: int, processes: int) -> StateBatch:  # type: ignore[override]
         rows = self.rows(step, rank, processes)
-        return StateBatch(rows, self.with_weights(self.samples.read(rows), step, rank))
+        scene = self.samples.read(rows)
+        slowed = np.flatnonzero(~np.isin(rows, self.focus))[: int(self.config.avoid.slowed * len(rows))]
+        if len(slowed):
+            scene = with_ego_slowed(scene, slowed, self.config.loop.seed, rows)
+            rows = rows + len(self.samples) * np.isin(np.arange(len(rows)), slowed)  # states of their own
+        return StateBatch(rows, self.with_weights(scene, step, rank))
 
     def loss(  # type: ignore[override]
         self, model: nn.Module, batch: StateBatch, generator: torch.Generator
@@ -162,6 +170,19 @@ class AnchoredTask(AlignTask):
     def _to_mend(self, plan: Tensor, contexts: Sequence[RuleContext]) -> Tensor:
         """(C,) bool: whether the gate would open for these plans."""
         return torch.stack([self.terms.opens(plan, context).any(-1) for context in contexts]).any(0)
+
+
+def with_ego_slowed(scene: Scene, slowed: np.ndarray, seed: int, rows: np.ndarray) -> Scene:
+    """The scenes of these rows (B,), the ego of `slowed` (S,) standing there or at a share of its speed.
+
+    What an aligned planner comes to and its base hardly ever: it has yielded, and may go.
+    """
+    ego = scene.ego_current_state.clone()
+    for b in slowed.tolist():
+        share = np.random.default_rng([seed, SLOWED, int(rows[b])]).uniform(-1, 1)
+        ego[b, MOTION] *= max(0.0, share)
+        ego[b, [EgoColumn.AX, EgoColumn.AY]] = 0.0
+    return replace(scene, ego_current_state=ego)
 
 
 def _falls_behind(plan: Tensor, usual: Tensor) -> Tensor:

@@ -167,6 +167,9 @@ class AvoidConfig:
     """Behind the folders of samples, the same folders once more with so many variants of each sample in which somebody
     is moved along its own way so that the ego would meet it; lists of --focus in that order. With --contexts constant.
     """
+    slowed: float = 0.0
+    """Share of each batch, of states without a place in --focus, in which the ego stands or is slower than it was, with
+    --hold base: who has yielded comes to such states, and there the base says when to go."""
     times: Literal["random", "own"] = "random"
     """Noise that own plans get, with --way x0, ranked or pushed: at random times, as in the diffusion loss, or as the
     planner meets it: at the times of its own calls, with its temperature; a plan to be learnt then starts anywhere

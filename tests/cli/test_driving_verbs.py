@@ -9,6 +9,8 @@ import pytest
 
 from radp.cli.main import main
 from radp.evaluation.closed_loop import Run
+from radp.evaluation.winners import failure_sample
+from radp.metrics.card import read_cards
 from radp.metrics.score import evaluate
 from radp.scenario.splits import open_split
 from radp.scenario.store import ScenarioStore, ScenarioWriter
@@ -67,6 +69,51 @@ def test_the_hardest_of_each_kind_are_kept(short: Path, tmp_path: Path, capsys: 
         assert scores[one.token] == min(scores[token] for token in rivals)
     assert run("data", "keep-hardest", "--run", tmp_path / "none", "--out", tmp_path / "x") == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_the_drives_of_a_run_become_logs(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--planner", "idm", "--scenarios", short, "--agents", "nonreactive")
+    assert run("simulate", *given, "--out", tmp_path / "run") == 0
+    assert run("data", "logs", "--run", tmp_path / "run", "--out", tmp_path / "logs") == 0
+    assert f"{tmp_path / 'logs'}: 4 drives kept" in capsys.readouterr().out
+    drive = ("--planner", "idm", "--min-score", 0, "--no-gates", "--agents", "nonreactive", "--workers", 1)
+    assert run("data", "drive", "--scenarios", short, *drive, "--out", tmp_path / "driven") == 0
+    for one, other in zip(ScenarioStore.open(tmp_path / "logs"), ScenarioStore.open(tmp_path / "driven")):
+        assert one.token == other.token
+        np.testing.assert_array_equal(one.ego, other.ego)
+        np.testing.assert_array_equal(one.tracks.state, other.tracks.state)
+    assert run("data", "logs", "--run", tmp_path / "run", "--out", tmp_path / "logs") == 2
+    assert "holds a store already" in capsys.readouterr().err
+
+
+def test_better_drives_become_logs_to_learn_from(
+    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = {name: tmp_path / name for name in ("constant_velocity", "log_replay", "idm")}
+    for name, folder in runs.items():
+        given = ("--planner", name, "--scenarios", short, "--agents", "nonreactive")
+        assert run("simulate", *given, "--out", folder) == 0
+    capsys.readouterr()
+    given = ("--base", runs["constant_velocity"], "--runs", runs["idm"], runs["log_replay"])
+    assert run("data", "winners", *given, "--out", tmp_path / "won") == 0
+    said = capsys.readouterr().out
+    base = read_cards(runs["constant_velocity"])
+    failed = {card["token"]: at for card in base if (at := failure_sample(card)) is not None}
+    logs = {log.token: log for log in open_split(short)}
+    kept = list(ScenarioStore.open(tmp_path / "won"))
+    assert kept and f"of {len(failed)} scenarios in which the base fails" in said
+    for log in kept:
+        whole = logs[log.token]
+        driven = len(log.time_us) - log.start
+        assert log.token in failed and 41 > driven > 10  # from where they part on
+        if "idm" not in said:  # log_replay drives as logged
+            np.testing.assert_allclose(log.ego[-1, :2], whole.ego[whole.start + 30, :2], atol=0.5)
+    assert run("data", "winners", *given, "--out", tmp_path / "won") == 2
+    assert "holds a store already" in capsys.readouterr().err
+    other = tmp_path / "reactive"
+    assert run("simulate", "--planner", "idm", "--scenarios", short, "--agents", "reactive", "--out", other) == 0
+    assert run("data", "winners", *given[:2], "--runs", other, "--out", tmp_path / "x") == 2
+    assert "other traffic" in capsys.readouterr().err
 
 
 def test_a_share_of_takeovers_that_leaves_nothing_else_is_refused(

@@ -11,6 +11,7 @@ import torch
 
 from radp.model.chain import Known
 from radp.model.config import MINI, LoraSettings
+from radp.model.loss import continued
 from radp.model.sampler import plans_in_metres, sample_plans
 from radp.model.schedule import alpha, call_times, denoising_times, sigma
 from radp.model.target import TargetSpace
@@ -20,8 +21,8 @@ from radp.runs.errors import BadInput
 from radp.scene.scene import EgoColumn
 from radp.training.align import check_way
 from radp.training.anchored import AnchoredTask, StateBatch
-from radp.training.copies import copies_of
-from radp.training.own_plans import best_of
+from radp.training.copies import as_driven, copies_of
+from radp.training.own_plans import best_of, driven_copy
 from radp.training.rule_terms import RuleTerms, along_the_way
 from radp.training.settings import AlignConfig, AvoidConfig, LoopConfig, WeightingConfig
 from tests.made_models import SAMPLED, randomised
@@ -272,6 +273,27 @@ def test_the_copy_that_mends_stands_in_for_the_own_plan_of_a_ranked_state(monkey
     assert all(plan.better is None and torch.equal(plan.drawn, usually) for plan, usually in zip(plans, own))
 
 
+def test_a_state_of_a_better_drive_learns_to_go_as_it_did():
+    moments = made_scene(2, agents=20, lanes=40, route_lanes=12)
+    usual = task_of(moments, way="ranked", focus=[0])
+    batch = StateBatch(np.array([1, 0]), usual.samples.read(np.array([1, 0])))
+    encoding = usual.own.encoding(batch.rows, usual.reference.observe(batch.scene))
+    other, learns = task_of(moments, way="ranked", focus=[0], copies=True, driven=True).own.plans(
+        batch.rows, batch.scene, encoding
+    )
+    assert other.better is None and learns.better is not None
+    space = TargetSpace(TINY, usual.base.normaliser)
+    learnt = learns.drawn.clone()
+    learnt[0] = learns.better
+    future, known = continued(batch.scene.ego_agent_future[1:])
+    own = plans_in_metres(usual.base, learns.drawn[None], batch.scene[[1]])[:, 0]
+    wanted = as_driven(own, future, known)
+    torch.testing.assert_close(space.to_metres(learnt[None])[:, 0, 1:], wanted, atol=1e-4, rtol=1e-4)
+    assert float((wanted - own).norm(dim=-1).max()) > 1.0
+    with pytest.raises(BadInput, match="no futures"):
+        driven_copy(straight_plan(), replace(batch.scene[[0]], ego_agent_future=None))
+
+
 def test_own_noise_is_what_the_planner_meets_and_copies_start_between_the_own_plan_and_themselves():
     task = task_of(way="ranked", focus=[0, 1], times="own", draws=3)
     batch = StateBatch(np.array([0, 1]), task.samples.read(np.array([0, 1])))
@@ -324,6 +346,7 @@ def test_ways_that_contradict_each_other_are_refused():
         (AvoidConfig(way="chain"), "needs --hold base"),
         (replace(AVOID, plans=1), "plans is 1"),
         (replace(AVOID, copies=True), "--copies needs --way ranked"),
+        (replace(AVOID, way="ranked", driven=True), "--driven needs"),
         (replace(AVOID, calls=0), "calls is 0"),
         (replace(AVOID, calls=11), "calls is 11"),
     ):

@@ -9,7 +9,7 @@ import torch
 from radp.rules import RuleContext
 from radp.rules.contact import first_contact, first_near_miss
 from radp.rules.motion import way_length, with_origin
-from radp.training.copies import BRAKING, FASTER, HASTE, KEPT, RELEASED, copies_of, least_change
+from radp.training.copies import BRAKING, FASTER, HASTE, KEPT, RELEASED, as_driven, copies_of, least_change
 from tests.rules.hand_made import scene, straight_plan, straight_route
 
 LEAD = (30.0, 0.0, 0.0, 0.0, 4.5)  # a standing car, 30 m ahead
@@ -84,3 +84,21 @@ def test_driving_on_is_chosen_where_it_is_the_way_out():
     choice, mended, context = chosen_among(straight_plan(speed=3.0), crosses)
     assert choice >= len(copies_of(straight_plan())[0]) - len(HASTE)
     assert float(first_contact(mended, context, 0.3)) > 4.0
+
+
+def test_a_copy_goes_on_its_own_path_as_the_drive_did_and_comes_back_where_the_drive_ends():
+    plan = curve()
+    speeds = torch.linspace(8.0, 2.0, 80, dtype=plan.dtype)
+    drive = torch.zeros(1, 80, 3, dtype=plan.dtype)
+    drive[0, :, 0] = (0.1 * speeds).cumsum(0)  # straight on: the path is the plan's nevertheless
+    known = torch.ones(1, 80, dtype=torch.bool)
+    whole = as_driven(plan, drive, known)
+    radius = (whole[..., 0].square() + (whole[..., 1] - 30.0).square()).sqrt()
+    torch.testing.assert_close(radius, torch.full_like(radius, 30.0), atol=0.01, rtol=0)
+    went = torch.diff(with_origin(whole)[..., :2], dim=1).norm(dim=-1)[0] / 0.1
+    torch.testing.assert_close(went, speeds, atol=0.02, rtol=0)
+    known[:, 40:] = False
+    half = torch.diff(with_origin(as_driven(plan, drive, known))[..., :2], dim=1).norm(dim=-1)[0] / 0.1
+    torch.testing.assert_close(half[:40], speeds[:40], atol=0.02, rtol=0)
+    assert bool((torch.diff(half[41:]) > 0).all()) and 7.0 < float(half[-1]) < 8.0
+    torch.testing.assert_close(as_driven(plan, plan[..., :3], torch.ones(1, 80, dtype=torch.bool)), plan)

@@ -98,6 +98,19 @@ def test_only_what_is_urgent_counts_where_that_is_asked_for():
     assert find_focus(Straight(), slow, replace(urgent, urgent=False)).rows == list(range(0, 40, 2))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "speed", "listed"), [(8, 10.2, 0), (8, 9.0, 40), (8, 11.0, 40), (2, 9.6, 0), (2, 9.0, 40)]
+)
+def test_states_whose_drive_went_on_otherwise_are_listed(seconds, speed, listed):
+    """The plan goes at 10 m/s; a log that ends after 2 s is compared so far alone."""
+    drive = torch.zeros(1, 80, 3, dtype=torch.float64)
+    drive[0, : 10 * seconds, 0] = 0.1 * speed * torch.arange(1, 10 * seconds + 1)
+    road = Road()
+    road.kinds = [replace(kind, ego_agent_future=drive) for kind in road.kinds]
+    found = find_focus(Straight(), road, FocusSearch(samples=40, within=4.0, driven=1.0))
+    assert len(found.rows) == listed and found.driven == 1.0
+
+
 def test_the_others_may_go_straight_on_instead_of_as_they_did():
     """A car ahead keeps its distance while it drives on. In the even rows it stopped, in the odd ones it did not."""
     kinds = []

@@ -62,6 +62,7 @@ from radp.cli.studio import OpenStudio
 from radp.cli.train import TrainAlign, TrainBase, TrainFocus, TrainHead
 from radp.cli.train_planner import TrainPlanner
 from radp.cli.view import ViewDrives
+from radp.cli.winners import DataLogs, DataWinners
 from radp.runs.engine import use_engine
 from radp.runs.errors import BadInput, did_you_mean, one_line, sentence
 from radp.version import __version__
@@ -82,6 +83,8 @@ VERBS: Verbs = {
         "make-sumo": DataMakeSumo,
         "make-split": DataMakeSplit,
         "keep-hardest": DataKeepHardest,
+        "logs": DataLogs,
+        "winners": DataWinners,
     },
     "train": {
         "base": TrainBase,

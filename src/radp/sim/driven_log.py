@@ -10,12 +10,13 @@ from radp.scenario import Box, Scenario, Tracks, TrafficLights
 from radp.sim.rollout import Rollout
 
 
-def driven_log(rollout: Rollout, first: int = 0, history: int = 20) -> Scenario:
-    """The log of a drive from sample `first` on, after up to `history` frames of what came before it.
+def driven_log(rollout: Rollout, first: int = 0, history: int = 20, end: int | None = None) -> Scenario:
+    """The log of a drive from sample `first` to before sample `end`, after up to `history` frames of what came before.
 
     Before the drive that is the log's own past; ego and road users are as executed from sample 0 on.
     """
-    scenario, samples = rollout.scenario, len(rollout.time_us)
+    scenario = rollout.scenario
+    samples = len(rollout.time_us) if end is None else min(end, len(rollout.time_us))
     if not 0 <= first < samples - 1:
         raise ValueError(f"sample {first} of a drive of {samples} leaves no drive")
     start = scenario.start

@@ -44,6 +44,8 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         raise BadInput("--tiers weighs gradients of rules, --way pushed has none")
     if avoid.copies and avoid.way != "ranked":
         raise BadInput("--copies needs --way ranked: a copy is learnt, it is not judged by gradients")
+    if avoid.driven and not avoid.copies:
+        raise BadInput("--driven needs --way ranked --copies: a copy of a plan that goes as a drive did is learnt")
     if avoid.haste and not avoid.copies:
         raise BadInput("--haste needs --way ranked --copies: a faster copy of a plan is learnt")
     if avoid.trained == "weights" and not config.weighting.conditioned:

@@ -1,4 +1,4 @@
-"""Copies of a plan on the same path in another time: braked, delayed and hastened. The one that mends is learnt."""
+"""Copies of a plan on the same path in another time: braked, delayed and hastened, or as a better drive went."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ DRIVING_ON = 1.5  # m/s2
 HASTE = (0.5, 1.0, 1.5, 2.0)  # m/s2
 FASTER = 4.0  # m/s beyond the plan's own speed, at most
 RAMP = 0.8  # s in which an acceleration builds up
+BACK = 2.0  # s in which a copy that goes as a drive did comes back to the plan's own speed where the drive ends
 
 
 def copies_of(plan: Tensor) -> Tensor:
@@ -39,6 +40,22 @@ def hastened(plan: Tensor, haste: float, faster: float, share: float) -> Tensor:
     lengths = torch.diff(poses[..., XY], dim=1).norm(dim=-1)
     own = lengths / DT
     speed = torch.minimum(_faster(own, haste, faster), (1 + share) * own)
+    return read_off(poses, lengths, (speed * DT).cumsum(1))
+
+
+def as_driven(plan: Tensor, driven: Tensor, known: Tensor) -> Tensor:
+    """Plans (B, H, 4), drives from the same places (B, H, 3) and the steps that they have (B, H) bool -> (B, H, 4).
+
+    The path stays the plan's, the speed is that of the drive, and fades to the plan's own where the drive ends.
+    """
+    poses = with_origin(plan)
+    lengths = torch.diff(poses[..., XY], dim=1).norm(dim=-1)
+    own = lengths / DT
+    went = torch.diff(driven[..., XY], dim=1, prepend=torch.zeros_like(driven[:, :1, XY])).norm(dim=-1) / DT
+    last = (known.sum(1) - 1).clamp(min=0).unsqueeze(1)
+    beyond = DT * (torch.arange(own.shape[1], device=own.device) - last)
+    back = own + (went - own).gather(1, last) * torch.exp(-beyond.clamp(min=0.0) / BACK)
+    speed = torch.where(known, went, back.clamp(min=0.0))
     return read_off(poses, lengths, (speed * DT).cumsum(1))
 
 

@@ -17,16 +17,17 @@ import torch
 from torch import Tensor
 
 from radp.geometry.frames import pose_frame
+from radp.model.loss import continued
 from radp.planners.diffusion import DiffusionPlanner
 from radp.rules import RuleContext
 from radp.rules.contact import avoidable, first_contact, first_near_miss, first_off_road, time_to_stop
-from radp.rules.motion import way_length
+from radp.rules.motion import way_length, with_origin
 from radp.runs.errors import BadInput, reading_file
 from radp.runs.files import write_json_atomically
 from radp.runs.progress import Progress
 from radp.scenario import DT
 from radp.scene.samples import Samples
-from radp.scene.scene import Scene
+from radp.scene.scene import XY, Scene
 from radp.training.copies import copies_of, least_change
 from radp.training.data import Mixture
 from radp.training.settings import FocusSearch
@@ -51,6 +52,7 @@ class Focus:
     own: bool = False
     contexts: str = "executed"
     mendable: bool = False
+    driven: float = 0.0  # m
     encounters: int = 0
     slower: str = ""  # name of the planner that falls behind
     lag: float = 0.0  # m
@@ -101,6 +103,8 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
     """Plans (B, H, 4) of a scene with futures -> (B,) bool."""
     if scene.ego_agent_future is None:
         raise BadInput("these samples have no futures to compare with")
+    if wanted.driven:
+        return went_otherwise(plan, scene, wanted)
     logged = RuleContext.from_scene(scene, logged=True)
     context = logged if wanted.contexts == "executed" else RuleContext.from_scene(scene, horizon=plan.shape[1])
     if wanted.own:
@@ -120,6 +124,21 @@ def worth_a_look(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
         choice = least_change(own, copies_of(own), [context.rows(risky.nonzero().squeeze(1))], wanted.urgent)
         risky[risky.clone()] = choice >= 0
     return risky
+
+
+def went_otherwise(plan: Tensor, scene: Scene, wanted: FocusSearch) -> Tensor:
+    """Plans (B, H, 4) of a scene with futures -> (B,) bool: within `wanted.within` its drive went further or less far.
+
+    Where the log ends earlier, only so far is compared.
+    """
+    assert scene.ego_agent_future is not None
+    future, known = continued(scene.ego_agent_future[:, : plan.shape[1]])
+    ways = [
+        torch.diff(with_origin(poses)[..., XY], dim=1).norm(dim=-1).cumsum(1) for poses in (plan, pose_frame(future))
+    ]
+    last = known.sum(1).clamp(max=round(wanted.within / DT)) - 1
+    planned, went = (way.gather(1, last.unsqueeze(1)).squeeze(1) for way in ways)
+    return (planned - went).abs() > wanted.driven
 
 
 def falls_behind(plan: Tensor, other: Tensor, wanted: FocusSearch) -> Tensor:
@@ -156,7 +175,19 @@ def find_focus(
                 waits = falls_behind(plan, slower.plan(scene, noise).trajectory, wanted) & ~counts
                 behind += chosen[waits.numpy()].tolist()
             progress.advance(len(chosen))
-    kept = ("within", "seed", "margin", "corners", "near_misses", "urgent", "own", "contexts", "mendable", "encounters")
+    kept = (
+        "driven",
+        "within",
+        "seed",
+        "margin",
+        "corners",
+        "near_misses",
+        "urgent",
+        "own",
+        "contexts",
+        "mendable",
+        "encounters",
+    )
     how = {name: getattr(wanted, name) for name in kept}
     if slower is not None:
         how |= {"slower": slower.name, "lag": wanted.lag}

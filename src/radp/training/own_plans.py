@@ -12,12 +12,14 @@ from torch import Tensor
 
 from radp.model.chain import Known
 from radp.model.encoder import Encoding
+from radp.model.loss import continued
 from radp.model.network import DiffusionModel
 from radp.model.sampler import plans_in_metres
 from radp.model.target import TargetSpace
 from radp.rules import RuleContext, rule_costs
+from radp.runs.errors import BadInput
 from radp.scene.scene import Scene
-from radp.training.copies import copies_of, least_change
+from radp.training.copies import as_driven, copies_of, least_change
 from radp.training.haste import driven_on
 from radp.training.loop import step_seed
 from radp.training.pushes import give_way, pushes_of
@@ -102,10 +104,14 @@ class OwnPlans:
         ranked = np.flatnonzero([int(row) in self.ranked for row in rows]).tolist()
         if ranked:
             own, contexts = self._of(scene, clean, ranked)
-            copies = copies_of(own)
-            choice = least_change(own, copies, contexts, self.config.avoid.urgent)
-            learnt = self._in_place_of(clean[ranked], copies[torch.arange(len(choice)), choice.clamp(min=0)])
-            better = {b: learnt[i] for i, b in enumerate(ranked) if choice[i] >= 0}
+            if self.config.avoid.driven:
+                copy, mends = driven_copy(own, scene[ranked]), torch.ones(len(ranked), dtype=torch.bool)
+            else:
+                copies = copies_of(own)
+                choice = least_change(own, copies, contexts, self.config.avoid.urgent)
+                copy, mends = copies[torch.arange(len(choice)), choice.clamp(min=0)], choice >= 0
+            learnt = self._in_place_of(clean[ranked], copy)
+            better = {b: learnt[i] for i, b in enumerate(ranked) if mends[i]}
         others = [b for b in range(len(rows)) if b not in better]
         if self.config.avoid.haste and others:
             faster, free = driven_on(*self._of(scene, clean, others), self.config.avoid.haste)
@@ -144,6 +150,14 @@ class OwnPlans:
         """Without the oldest, if there are too many."""
         first = max(0, len(kept) - self.config.avoid.kept_states)
         return dict(list(kept.items())[first:]) if first else kept
+
+
+def driven_copy(own: Tensor, scene: Scene) -> Tensor:
+    """Plans (B, H, 4) of scenes with futures -> their copies that go as the drives of these scenes did."""
+    if scene.ego_agent_future is None:
+        raise BadInput("these samples have no futures to go by")
+    future, known = continued(scene.ego_agent_future[:, : own.shape[1]])
+    return as_driven(own, future.to(own), known)
 
 
 def best_of(plans: Tensor, contexts: Sequence[RuleContext], terms: RuleTerms, count: int) -> Tensor:

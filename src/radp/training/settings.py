@@ -159,6 +159,9 @@ class AvoidConfig:
     copies: bool = False
     """With --way ranked: choose among braked, delayed and hastened copies of one own plan instead, the one that mends
     with the least change."""
+    driven: bool = False
+    """With --copies: what a state of --focus learns is its own path at the speeds at which its drive went on, instead
+    of a copy that mends: for states of drives that went better (radp data winners)."""
     haste: float = 0.0
     """With --copies: m/s2 by which the other plans are hastened, by at most 2 m/s or a quarter of their speed, where
     the way is free: nobody within 1.5 s of the faster plan at any place of it, no red light, the limit kept, slow in
@@ -271,6 +274,8 @@ class FocusSearch:
     """How the others move: as in the samples, or straight on."""
     mendable: bool = False
     """Of these states, only those in which a braked, delayed or hastened copy of the plan is better."""
+    driven: float = 0.0
+    """Instead of all this, states whose drive went on by so many metres more or less than the plan within that time."""
     encounters: int = 0
     """Look at so many variants of each sample in which somebody is moved along its own way so that the ego would meet
     it, instead of the samples; with --contexts constant."""

@@ -50,13 +50,13 @@ class Moments:
         return self.moments[[int(row) % len(self.moments) for row in rows]]
 
 
-def task_of(moments=None, *, rules: bool = True, focus=(), layers="feed-forward", **changes) -> AnchoredTask:
+def task_of(moments=None, *, rules: bool = True, focus=(), driven=(), layers="feed-forward", **changes) -> AnchoredTask:
     moments = made_scene(2, agents=20, lanes=40, route_lanes=12) if moments is None else moments
     config = AlignConfig(
         loop=LoopConfig(steps=2, batch=2), avoid=replace(AVOID, **changes), rules=rules, focus_share=0.5, strength=1.0,
         lora=LoraSettings(layers=layers),
     )  # fmt: skip
-    return AnchoredTask(config, randomised(TINY), Moments(moments), focus=focus)
+    return AnchoredTask(config, randomised(TINY), Moments(moments), focus=focus, driven=driven)
 
 
 def loss_of(task: AnchoredTask, seed: int = 0):
@@ -278,7 +278,7 @@ def test_a_state_of_a_better_drive_learns_to_go_as_it_did():
     usual = task_of(moments, way="ranked", focus=[0])
     batch = StateBatch(np.array([1, 0]), usual.samples.read(np.array([1, 0])))
     encoding = usual.own.encoding(batch.rows, usual.reference.observe(batch.scene))
-    other, learns = task_of(moments, way="ranked", focus=[0], copies=True, driven=True).own.plans(
+    other, learns = task_of(moments, way="ranked", focus=[0], copies=True, driven=[0]).own.plans(
         batch.rows, batch.scene, encoding
     )
     assert other.better is None and learns.better is not None
@@ -346,7 +346,6 @@ def test_ways_that_contradict_each_other_are_refused():
         (AvoidConfig(way="chain"), "needs --hold base"),
         (replace(AVOID, plans=1), "plans is 1"),
         (replace(AVOID, copies=True), "--copies needs --way ranked"),
-        (replace(AVOID, way="ranked", driven=True), "--driven needs"),
         (replace(AVOID, calls=0), "calls is 0"),
         (replace(AVOID, calls=11), "calls is 11"),
     ):

@@ -213,12 +213,13 @@ class TrainAlign:
         future = imitated if config.avoid.hold == "logs" else 1
         samples = open_all(self.data, scenes, future, config.avoid.encounters)
         chosen = focus_rows(self.focus, samples)
+        driven = focus_rows(self.focus, samples, driven=True)
         data = " ".join(map(str, self.data))
         facts = {"base": self.base, "data": data, "samples": len(samples), "focus": len(chosen)}
         held_out, drives = self.training.watched(scene_config(model.config))
         execution, stop = {"threads": self.training.threads}, self.training.stop_after
         folder = RunFolder.create(self.out, "train align", config, config.loop.seed, execution, facts)
-        path = train_align(config, folder, model, samples, held_out, drives, stop, chosen)
+        path = train_align(config, folder, model, samples, held_out, drives, stop, chosen, driven)
         if is_main_process():
             print(path)
         return 0
@@ -262,7 +263,7 @@ class TrainFocus(FocusSearch):
             raise BadInput("--encounters needs --own and --contexts constant: nobody knows what would have happened")
         torch.set_num_threads(self.threads)
         model = load_learned(self.planner)
-        source = open_all(self.data, replace(model.scenes, rules=True), 1 if self.own else FUTURE)
+        source = open_all(self.data, replace(model.scenes, rules=True), 1 if self.own or self.driven else FUTURE)
         if self.encounters:
             source = Encounters(source, self.encounters)
         slower = load_learned(self.slower) if self.slower is not None else None

@@ -35,7 +35,7 @@ class DataWinners:
     A failure is a collision at fault, a time to collision below nuPlan's bound, or a way off the road. Of several
     winners the highest score is kept, from 1 s before the two drives part until 5 s after the base has failed.
     `radp data samples --other-egos 0 --future 40` takes states from them, `radp train focus --driven 1` lists those in
-    which the base would go otherwise, and `radp train align --way ranked --copies --driven` learns them.
+    which the base would go otherwise, and `radp train align --way ranked --copies` learns them.
 
     Example:
         radp simulate --planner diffusion-planner-mini --scenarios runs/train --out runs/base

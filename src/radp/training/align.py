@@ -44,8 +44,6 @@ def check_way(config: AlignConfig, steps: int | None = None) -> None:
         raise BadInput("--tiers weighs gradients of rules, --way pushed has none")
     if avoid.copies and avoid.way != "ranked":
         raise BadInput("--copies needs --way ranked: a copy is learnt, it is not judged by gradients")
-    if avoid.driven and not avoid.copies:
-        raise BadInput("--driven needs --way ranked --copies: a copy of a plan that goes as a drive did is learnt")
     if avoid.haste and not avoid.copies:
         raise BadInput("--haste needs --way ranked --copies: a faster copy of a plan is learnt")
     if avoid.trained == "weights" and not config.weighting.conditioned:
@@ -75,13 +73,19 @@ def train_align(
     scenarios: Sequence[Scenario] = (),
     stop_after: int | None = None,
     focus: Sequence[int] = (),
+    driven: Sequence[int] = (),
 ) -> Path:
     """Train, or go on, and write what learnt; returns that path.
 
-    Adapters go to FOLDER/adapter in PEFT's own format, a whole decoder goes with its model to FOLDER/model.
+    `driven` are those of `focus` that learn to go as their drives did. Adapters go to FOLDER/adapter in PEFT's own
+    format, a whole decoder goes with its model to FOLDER/model.
     """
-    kind = AnchoredTask if config.avoid.hold == "base" else AlignTask
-    task = kind(config, base, samples, validation, scenarios, focus)
+    if len(driven) and not config.avoid.copies:
+        raise BadInput("a list made with --driven needs --way ranked --copies: a copy of a plan is learnt")
+    if config.avoid.hold == "base":
+        task: AlignTask = AnchoredTask(config, base, samples, validation, scenarios, focus, driven)
+    else:
+        task = AlignTask(config, base, samples, validation, scenarios, focus)
     print(trained_in_words(task.model), file=sys.stderr)
     model = fit(task, config.loop, folder, stop_after)
     adapters = config.avoid.trained == "adapters"

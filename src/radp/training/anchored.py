@@ -68,12 +68,13 @@ class AnchoredTask(AlignTask):
         validation: Samples | None = None,
         scenarios: Sequence[Scenario] = (),
         focus: Sequence[int] = (),
+        driven: Sequence[int] = (),
     ) -> None:
         self.reference = deepcopy(base).eval().requires_grad_(False)  # before adapters are put into `base`
         super().__init__(config, base, samples, validation, scenarios, focus)
         self.encoder_learns = any(value.requires_grad for value in self.base.encoder.parameters())
         ranked = focus if config.avoid.way == "ranked" else ()
-        self.own = OwnPlans(self.reference, self.terms, config, ranked)
+        self.own = OwnPlans(self.reference, self.terms, config, ranked, driven)
 
     def batch(self, step: int, rank: int, processes: int) -> StateBatch:  # type: ignore[override]
         rows = self.rows(step, rank, processes)

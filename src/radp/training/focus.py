@@ -82,16 +82,19 @@ class Focus:
             return found
 
 
-def focus_rows(paths: Sequence[Path], samples: Samples | Mixture) -> list[int]:
-    """Rows of one list of all samples, or of one list for each of their folders in the same order."""
+def focus_rows(paths: Sequence[Path], samples: Samples | Mixture, driven: bool = False) -> list[int]:
+    """Rows of one list of all samples, or of one list for each of their folders in the same order; `driven`: only
+    those of lists made with --driven.
+    """
     lists = [Focus.load(path) for path in paths]
     if len(lists) < 2:
-        return [row for each in lists for row in each.rows_in(samples)]
+        return [row for each in lists for row in each.rows_in(samples) if each.driven or not driven]
     parts = samples.sources if isinstance(samples, Mixture) else (samples,)
     if len(parts) != len(lists):
         raise BadInput(f"{len(lists)} lists for {len(parts)} folders of samples; expected one for each, or one for all")
     starts = np.cumsum([0, *map(len, parts)]).tolist()
-    return [start + row for each, part, start in zip(lists, parts, starts) for row in each.rows_in(part)]
+    each = [(one, one.rows_in(part), start) for one, part, start in zip(lists, parts, starts)]
+    return [start + row for one, rows, start in each for row in rows if one.driven or not driven]
 
 
 def looked_at(count: int, wanted: int, seed: int) -> np.ndarray:

@@ -41,10 +41,17 @@ class OwnPlan:
 class OwnPlans:
     """Encodings and plans of the base do not change: both are made once a state."""
 
-    def __init__(self, model: DiffusionModel, terms: RuleTerms, config: AlignConfig, ranked: Sequence[int]) -> None:
+    def __init__(
+        self,
+        model: DiffusionModel,
+        terms: RuleTerms,
+        config: AlignConfig,
+        ranked: Sequence[int],
+        driven: Sequence[int] = (),
+    ) -> None:
         self.model, self.terms, self.config = model, terms, config
         self.space = TargetSpace(model.config, model.normaliser)
-        self.ranked = {int(row) for row in ranked}
+        self.ranked, self.driven = {int(row) for row in ranked}, {int(row) for row in driven}
         self._encodings: dict[int, tuple[Tensor, Tensor]] = {}
         self._plans: dict[int, OwnPlan] = {}
 
@@ -104,14 +111,14 @@ class OwnPlans:
         ranked = np.flatnonzero([int(row) in self.ranked for row in rows]).tolist()
         if ranked:
             own, contexts = self._of(scene, clean, ranked)
-            if self.config.avoid.driven:
-                copy, mends = driven_copy(own, scene[ranked]), torch.ones(len(ranked), dtype=torch.bool)
-            else:
-                copies = copies_of(own)
-                choice = least_change(own, copies, contexts, self.config.avoid.urgent)
-                copy, mends = copies[torch.arange(len(choice)), choice.clamp(min=0)], choice >= 0
-            learnt = self._in_place_of(clean[ranked], copy)
-            better = {b: learnt[i] for i, b in enumerate(ranked) if mends[i]}
+            copies = copies_of(own)
+            choice = least_change(own, copies, contexts, self.config.avoid.urgent)
+            chosen = copies[torch.arange(len(choice)), choice.clamp(min=0)]
+            went = torch.tensor([int(rows[b]) in self.driven for b in ranked])
+            if bool(went.any()):
+                chosen = torch.where(went[:, None, None], driven_copy(own, scene[ranked]), chosen)
+            learnt = self._in_place_of(clean[ranked], chosen)
+            better = {b: learnt[i] for i, b in enumerate(ranked) if went[i] or choice[i] >= 0}
         others = [b for b in range(len(rows)) if b not in better]
         if self.config.avoid.haste and others:
             faster, free = driven_on(*self._of(scene, clean, others), self.config.avoid.haste)

@@ -158,10 +158,7 @@ class AvoidConfig:
     """Own plans of a focus state that are ranked."""
     copies: bool = False
     """With --way ranked: choose among braked, delayed and hastened copies of one own plan instead, the one that mends
-    with the least change."""
-    driven: bool = False
-    """With --copies: what a state of --focus learns is its own path at the speeds at which its drive went on, instead
-    of a copy that mends: for states of drives that went better (radp data winners)."""
+    with the least change. States of a list made with --driven learn the copy that goes as their drive did."""
     haste: float = 0.0
     """With --copies: m/s2 by which the other plans are hastened, by at most 2 m/s or a quarter of their speed, where
     the way is free: nobody within 1.5 s of the faster plan at any place of it, no red light, the limit kept, slow in

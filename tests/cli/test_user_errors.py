@@ -511,6 +511,18 @@ CASES |= {
         lambda p: ["data", "keep-hardest", "--run", str(p.folder("run")), "--out", str(p.path / "o")],
         "config.json is missing",
     ),
+    "logs_of_nothing": (
+        lambda p: ["data", "logs", "--run", str(p.folder("run")), "--out", str(p.path / "o")],
+        "config.json is missing",
+    ),
+    "winners_over_nobody": (
+        lambda p: ["data", "winners", "--base", str(p.folder("run")), "--runs", "--out", str(p.path / "o")],
+        "name at least one run",
+    ),
+    "winners_of_nothing": (
+        lambda p: ["data", "winners", "--base", str(p.folder("run")), "--runs", "r", "--out", str(p.path / "o")],
+        "config.json is missing",
+    ),
     "split_unknown": (lambda p: ["data", "make-split", "sumo15"], "sumo15"),
     "sumo_of_nothing": (
         lambda p: ["data", "make-sumo", "--out", str(p.path / "o"), "--per-kind", "0"],

@@ -38,9 +38,7 @@ class DataWinners:
     which the base would go otherwise, and `radp train align --way ranked --copies` learns them.
 
     Example:
-        radp simulate --planner diffusion-planner-mini --scenarios runs/train --out runs/base
-        radp simulate --planner radp-mini --scenarios runs/train --out runs/aligned
-        radp data winners --base runs/base --runs runs/aligned --out runs/won
+        radp data winners --base runs/base --runs runs/aligned runs/braked --out runs/won
     """
 
     base: Path
